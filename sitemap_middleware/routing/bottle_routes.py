@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from functools import partial
 from typing import Any, Final
 from urllib.parse import unquote
 
 from ..models import Route
 from ..options.decorator import endpoint_name, settings_of
 from .framework_detection import bottle_module
-from .route_discovery import BasePathBuilder, Position
+from .route_discovery import Position, RouterPaths
 
 _KNOWN_FILTERS: Final = ("int", "float", "path")
 _WIDE_REGEX: Final = re.compile(r"\.[*+]")
@@ -20,9 +21,9 @@ def read_routes(app: Any, position: Position) -> Iterator[Route]:
     """The routes that answer GET. Those of a mounted WSGI app are its own."""
     mounted = set[str]()
     for route in app.routes:
-        target = _mounted_app(route)
+        target = route.config.get("mountpoint.target")
         if target is not None:
-            prefix = _mount_prefix(route)
+            prefix = f"/{route.config['mountpoint.prefix'].strip('/')}"
             if prefix not in mounted:  # a mount is two routes: that of the prefix, and that of all below it
                 mounted.add(prefix)
                 yield from position.below(target, prefix)
@@ -30,16 +31,13 @@ def read_routes(app: Any, position: Position) -> Iterator[Route]:
         if route.method not in ("GET", "ANY"):
             continue
         template, names = _template(route.rule, bottle_module(app).Router.rule_syntax)
-        matching = None if names else _matching_route(app, route.rule)
-        settings = settings_of(route.callback)
-        yield Route(
-            position.prefix + template,
+        matching: Any = route if names else _matching_route(app, route.rule) or route
+        yield position.route(
+            template,
             endpoint_name(route.callback),
-            not names,
-            position.host,
-            settings,
-            shadowed_by=None if names or matching is route else _description(matching),
-            builder=_PathBuilder(app, route, names, position.prefix) if settings.values and names else None,
+            settings_of(route.callback),
+            shadowed_by=None if matching is route else f"{matching.rule} ({endpoint_name(matching.callback)})",
+            builder=partial(_paths, app, route, names, position.prefix) if names else None,
         )
 
 
@@ -49,18 +47,6 @@ def _matching_route(app: Any, path: str) -> Any:
         return app.router.match({"REQUEST_METHOD": "GET", "PATH_INFO": path})[0]
     except bottle_module(app).HTTPResponse:
         return None
-
-
-def _mounted_app(route: Any) -> Any:
-    return route.config.get("mountpoint.target")
-
-
-def _mount_prefix(route: Any) -> str:
-    return f"/{route.config['mountpoint.prefix'].strip('/')}"
-
-
-def _description(route: Any) -> str | None:
-    return None if route is None else f"{route.rule} ({endpoint_name(route.callback)})"
 
 
 def _template(rule: str, syntax: re.Pattern[str]) -> tuple[str, tuple[str, ...]]:
@@ -91,16 +77,11 @@ def _template(rule: str, syntax: re.Pattern[str]) -> tuple[str, tuple[str, ...]]
     return "".join(pieces), tuple(names)
 
 
-class _PathBuilder(BasePathBuilder):
-    """Builds and matches the paths of one route with parameters."""
-
-    def __init__(self, app: Any, route: Any, names: tuple[str, ...], prefix: str) -> None:
-        super().__init__(route.rule, names, prefix)
-        self._app = app
-        self._route = route
-
-    def write_path(self, params: Mapping[str, Any]) -> str:
-        return unquote(self._app.router.build(self._route.rule, **params))
-
-    def leads_here(self, path: str) -> bool:
-        return _matching_route(self._app, path) is self._route
+def _paths(app: Any, route: Any, names: tuple[str, ...], prefix: str) -> RouterPaths:
+    return RouterPaths(
+        route.rule,
+        names,
+        prefix,
+        write=lambda params: unquote(app.router.build(route.rule, **params)),
+        leads_here=lambda path: _matching_route(app, path) is route,
+    )

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any, Final
 
 from django.conf import settings
 from django.urls import get_resolver
 from django.views import generic
 
-from ..models import Context, HiddenReason, Route
+from ..models import HiddenReason, Route
 from ..options.decorator import NO_SETTINGS, endpoint_name, merge_settings, settings_of
 from .django_sitemaps import SETTING, sitemap_sections
 from .django_urlconf import View, own_connections, resolve, views
-from .route_discovery import BasePathBuilder, Position
+from .route_discovery import Position, RouterPaths
 
 _MAX_DECORATORS: Final = 32
 """Decorators of one view that are looked through."""
@@ -44,16 +45,14 @@ def read_routes(_app: Any, position: Position) -> Iterator[Route]:
         view_settings = settings_of(view.callback)
         for section in sections if not view.names else ():
             view_settings = merge_settings(view_settings, section.static_settings.get(view.template, NO_SETTINGS))
-        yield Route(
-            position.prefix + view.template,
+        yield position.route(
+            view.template,
             _name(view.callback),
-            not view.names,
-            position.host,
             view_settings,
-            _hidden_reason(view.callback),
-            _ADMIN if view.is_admin else None,
+            hidden=_hidden_reason(view.callback),
+            internal=_ADMIN if view.is_admin else None,
             shadowed_by=shadowed_by,
-            builder=_PathBuilder(view, position.prefix) if view_settings.values and view.names else None,
+            builder=partial(_paths, view, position.prefix) if view.names else None,
         )
     for section in sections:
         yield section.route(position.prefix, position.host)
@@ -119,24 +118,16 @@ def _hidden_reason(callback: Any) -> HiddenReason | None:
     return _FILES if getattr(callback, "__module__", None) in _FILE_VIEWS else None
 
 
-class _PathBuilder(BasePathBuilder):
-    """Builds and matches the paths of one view with parameters."""
-
-    def __init__(self, view: View, prefix: str) -> None:
-        super().__init__(view.template, view.names, prefix)
-        self._view = view
-
-    def write_path(self, params: Mapping[str, Any]) -> str:
-        view = self._view
+def _paths(view: View, prefix: str) -> RouterPaths:
+    def write(params: Mapping[str, Any]) -> str:
         texts = {
             name: view.converters[name].to_url(value) if name in view.converters else str(value)
             for name, value in params.items()
         }
         return view.format % texts
 
-    def leads_here(self, path: str) -> bool:
-        match = resolve(path, self._view.language)
-        return match is not None and self._view.answers(match)
+    def leads_here(path: str) -> bool:
+        match = resolve(path, view.language)
+        return match is not None and view.answers(match)
 
-    def context(self) -> Context | None:
-        return own_connections()
+    return RouterPaths(view.template, view.names, prefix, write=write, leads_here=leads_here, context=own_connections)

@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from datetime import UTC, date, datetime
+from datetime import date
 from functools import partial
 from typing import Any, Final
 
 from falcon.routing import CompiledRouter
 
 from ..models import Route
-from ..options.decorator import endpoint_name, inherited_settings, merge_settings, settings_of
-from .route_discovery import BasePathBuilder, Position
+from ..options.decorator import endpoint_name, merge_settings, settings_of
+from .route_discovery import Position, RouterPaths
 
 _FIELD: Final = re.compile(r"\{\s*(?P<name>\w+)\s*(?P<converter>:\s*\w+)?(?P<arguments>[^{}]*)\}")
 """A parameter of a template, whose converter may have arguments: ``{day:dt("%Y-%m-%d")}``."""
-
-_FORMAT: Final = re.compile(r"""(?P<quote>["'])(?P<format>.*)(?P=quote)""")
-"""The format among the arguments of the converter `dt`."""
-
-_DEFAULT_FORMAT: Final = "%Y-%m-%dT%H:%M:%SZ"
-"""How the path of a field of `dt` without a format is written, in UTC. Falcon reads it, among others."""
 
 
 def read_routes(app: Any, position: Position) -> Iterator[Route]:
@@ -37,17 +31,12 @@ def read_routes(app: Any, position: Position) -> Iterator[Route]:
         if responder is None or (static and _find(app, template) != template):
             continue
         own_settings = settings_of(responder)
-        settings = merge_settings(own_settings, settings_of(node.resource))
-        path = position.prefix + template
-        settings, not_learned_reason = inherited_settings(path, own_settings, settings)
-        yield Route(
-            path,
+        yield position.route(
+            template,
             endpoint_name(responder),
-            static,
-            position.host,
-            settings,
-            not_learned_reason=not_learned_reason,
-            builder=_PathBuilder(app, node.uri_template, position.prefix) if settings.values and not static else None,
+            own_settings,
+            merge_settings(own_settings, settings_of(node.resource)),
+            builder=None if static else partial(_paths, app, node.uri_template, position.prefix),
         )
 
 
@@ -89,28 +78,15 @@ def _find(app: Any, path: str) -> str | None:
     return _template(found[3])
 
 
-class _PathBuilder(BasePathBuilder):
-    """Builds and matches the paths of one route with parameters."""
+def _paths(app: Any, uri_template: str, prefix: str) -> RouterPaths:
+    template = _template(uri_template)
 
-    def __init__(self, app: Any, uri_template: str, prefix: str) -> None:
-        super().__init__(_template(uri_template), (field["name"] for field in _FIELD.finditer(uri_template)), prefix)
-        self._app = app
-        self._uri_template = uri_template
+    def write(params: Mapping[str, Any]) -> str:
+        return _FIELD.sub(lambda field: _text(params[field["name"]]), uri_template)
 
-    def write_path(self, params: Mapping[str, Any]) -> str:
-        return _FIELD.sub(lambda field: _text(params[field["name"]], field), self._uri_template)
-
-    def leads_here(self, path: str) -> bool:
-        return _find(self._app, path) == self._template
+    names = [field["name"] for field in _FIELD.finditer(uri_template)]
+    return RouterPaths(template, names, prefix, write=write, leads_here=lambda path: _find(app, path) == template)
 
 
-def _text(value: Any, field: re.Match[str]) -> str:
-    """How a value is written in a path. Dates in a field of `dt` are written in its format, others in ISO 8601."""
-    if not isinstance(value, date):
-        return str(value)
-    if (field["converter"] or "").lstrip(": ") != "dt":
-        return value.isoformat()
-    if given := _FORMAT.search(field["arguments"]):
-        return value.strftime(given["format"])
-    in_utc = value.astimezone(UTC) if isinstance(value, datetime) and value.tzinfo is not None else value
-    return in_utc.strftime(_DEFAULT_FORMAT)
+def _text(value: Any) -> str:
+    return value.isoformat() if isinstance(value, date) else str(value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date, datetime, time, timedelta
+from functools import partial
 from operator import attrgetter
 from typing import Any, Final
 
@@ -22,12 +23,11 @@ from ..options.decorator import (
     OPT_KEY,
     checked_settings,
     endpoint_name,
-    inherited_settings,
     merge_settings,
     settings_of,
 )
 from .framework_detection import framework_app
-from .route_discovery import BasePathBuilder, Position, media_type_reason, restrict_to_free_paths, with_outer_settings
+from .route_discovery import Position, RouterPaths, media_type_reason, with_outer_settings
 
 _DOCUMENTATION: Final = "it is Litestar's own documentation of the API"
 _DOCUMENTATION_MODULES: Final = ("litestar.openapi.", "litestar._openapi.")
@@ -56,20 +56,16 @@ def read_routes(app: Litestar, position: Position) -> Iterator[Route]:
             yield from _mounted_routes(handler, route.path, plain, position)
             continue
         own_settings, settings = settings_of_handler(handler)
-        path = position.prefix + _template(route)
-        settings, not_learned_reason = inherited_settings(path, own_settings, settings)
         static = route.path in plain
         module = f"{getattr(handler.fn, '__module__', None) or ''}."
-        yield Route(
-            path,
+        yield position.route(
+            _template(route),
             endpoint_name(handler.fn),
-            static,
-            position.host,
+            own_settings,
             settings,
-            _hidden_reason(route, handler, static),
-            _DOCUMENTATION if module.startswith(_DOCUMENTATION_MODULES) else None,
-            not_learned_reason=not_learned_reason,
-            builder=_PathBuilder(app, route, handler, position.prefix) if settings.values and not static else None,
+            hidden=_hidden_reason(route, handler, static),
+            internal=_DOCUMENTATION if module.startswith(_DOCUMENTATION_MODULES) else None,
+            builder=None if static else partial(_paths, app, route, handler, position.prefix),
         )
 
 
@@ -114,7 +110,7 @@ def _mounted_routes(handler: Any, mount_path: str, plain: set[str], position: Po
 
     _, outer = settings_of_handler(handler)
     routes = (route for route in position.below(app, mount_path) if is_reached(route.path))
-    return with_outer_settings(restrict_to_free_paths(routes, is_reached), outer)
+    return with_outer_settings(routes, outer)
 
 
 def settings_of_handler(handler: Any) -> tuple[RouteSettings, RouteSettings]:
@@ -182,28 +178,25 @@ def _required_parameter(route: Any) -> HiddenReason | None:
     return None
 
 
-class _PathBuilder(BasePathBuilder):
-    """Builds and matches the paths of one route with parameters."""
+def _paths(app: Litestar, route: Any, handler: Any, prefix: str) -> RouterPaths:
+    names = _parameters(route)
 
-    def __init__(self, app: Litestar, route: Any, handler: Any, prefix: str) -> None:
-        super().__init__(_template(route), _parameters(route), prefix)
-        self._router: Any = app.asgi_router
-        self._components = route.path_components
-        self._handler = handler
-
-    def write_path(self, params: Mapping[str, Any]) -> str:
+    def write(params: Mapping[str, Any]) -> str:
         parts = [
             component if isinstance(component, str) else _text(params[component.name], component.type)
-            for component in self._components
+            for component in route.path_components
         ]
         return f"/{'/'.join(parts)}"
 
-    def leads_here(self, path: str) -> bool:
+    def leads_here(path: str) -> bool:
+        router: Any = app.asgi_router
         try:
-            _, handler, _, params, *_ = self._router.handle_routing(path=normalize_path(path), method="GET")
+            _, found, _, params, *_ = router.handle_routing(path=normalize_path(path), method="GET")
         except HTTPException:
             return False
-        return handler is self._handler and self.parameter_names == params.keys() and path == normalize_path(path)
+        return found is handler and names == params.keys() and path == normalize_path(path)
+
+    return RouterPaths(_template(route), names, prefix, write=write, leads_here=leads_here)
 
 
 def _text(value: Any, kind: type) -> str:

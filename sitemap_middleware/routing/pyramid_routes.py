@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from functools import partial, reduce
 from typing import Any, Final
 from urllib.parse import unquote
 
 from pyramid.interfaces import IRoutesMapper
 
-from ..models import HiddenReason, Route, RouteSettings
+from ..models import HiddenReason, Route
 from ..options.decorator import NO_SETTINGS, endpoint_name, merge_settings, settings_of
-from .route_discovery import BasePathBuilder, Position
+from .route_discovery import Position, RouterPaths
 
 _PARAMETER: Final = re.compile(r"\{(?P<name>[_a-zA-Z]\w*)(?::(?P<regex>[^{}]*(?:\{[^{}]*\}[^{}]*)*))?\}")
 """A parameter of a pattern, perhaps with a regular expression, which may have braces."""
@@ -34,16 +35,13 @@ def read_routes(app: Any, position: Position) -> Iterator[Route]:
             continue
         template, names = _template(route.pattern)
         matching = None if names else _matching_route(app, template)
-        settings = _settings(callables)
-        yield Route(
-            position.prefix + template,
+        yield position.route(
+            template,
             endpoint_name(callables[0]) if callables else route.name,
-            not names,
-            position.host,
-            settings,
-            _FILES if route.name.startswith("__") else None,  # named so by `add_static_view`
+            reduce(merge_settings, map(settings_of, callables), NO_SETTINGS),
+            hidden=_FILES if route.name.startswith("__") else None,  # named so by `add_static_view`
             shadowed_by=f"{matching.pattern} ({matching.name})" if matching not in (None, route) else None,
-            builder=_PathBuilder(app, route, names, position.prefix) if settings.values and names else None,
+            builder=partial(_paths, app, route, names, position.prefix) if names else None,
         )
 
 
@@ -85,13 +83,6 @@ def _view_callable(view: Any) -> Any:
     return view["route_name"] if target is None else target
 
 
-def _settings(callables: list[Any]) -> RouteSettings:
-    settings = NO_SETTINGS
-    for target in callables:
-        settings = merge_settings(settings, settings_of(target))
-    return settings
-
-
 def _template(pattern: str) -> tuple[str, tuple[str, ...]]:
     """A pattern with parameters as Starlette writes them, and their names."""
     template = _OLD_PARAMETER.sub(r"\1{\2}", pattern if pattern.startswith("/") else f"/{pattern}")
@@ -106,16 +97,11 @@ def _short_parameter(parameter: re.Match[str]) -> str:
     return f"{{{parameter['name']}:path}}" if wide else f"{{{parameter['name']}}}"
 
 
-class _PathBuilder(BasePathBuilder):
-    """Builds and matches the paths of one route with parameters."""
-
-    def __init__(self, app: Any, route: Any, names: tuple[str, ...], prefix: str) -> None:
-        super().__init__(route.pattern, names, prefix)
-        self._app = app
-        self._route = route
-
-    def write_path(self, params: Mapping[str, Any]) -> str:
-        return unquote(self._route.generate(params))
-
-    def leads_here(self, path: str) -> bool:
-        return _matching_route(self._app, path) is self._route
+def _paths(app: Any, route: Any, names: tuple[str, ...], prefix: str) -> RouterPaths:
+    return RouterPaths(
+        route.pattern,
+        names,
+        prefix,
+        write=lambda params: unquote(route.generate(params)),
+        leads_here=lambda path: _matching_route(app, path) is route,
+    )

@@ -7,9 +7,7 @@ are trusted.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from collections.abc import Set as AbstractSet
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -17,9 +15,6 @@ from ..evidence.observations import INDEXABLE_TYPES
 from ..models import Context, HiddenReason, PathBuilder, Route, RouteSettings
 from ..options.decorator import inherited_settings, merge_settings
 from .framework_detection import MAX_LAYERS, framework_app, framework_of, layers, mounted_apps
-
-IsFree = Callable[[str], bool]
-"""Whether a decoded path is taken by none of the routes and mounts that come first."""
 
 
 def discover_routes(app: Any, known_hosts: tuple[str, ...] = ()) -> Iterator[Route]:
@@ -55,7 +50,7 @@ def _routes(app: Any, position: Position) -> Iterator[Route]:
         mounts = mounted_apps(layer)
         for path in sorted(mounts, key=len, reverse=True):  # dispatchers try the longest prefix first
             yield from _outside(position.below(mounts[path], path), taken)
-            taken.append(position.prefix + path)
+            taken.append(f"{position.prefix}{path}/")
     for layer in app_layers:
         if (reader := _reader_of(layer)) is not None:
             yield from _outside(reader.read_routes(layer, position), taken)
@@ -64,20 +59,11 @@ def _routes(app: Any, position: Position) -> Iterator[Route]:
 def _outside(routes: Iterator[Route], prefixes: list[str]) -> Iterator[Route]:
     """Routes without those below these prefixes, whose requests go to mounted apps."""
     before = tuple(prefixes)
-    if not before:
-        return routes
-
-    def is_free(path: str) -> bool:
-        return not any(f"{path}/".startswith(f"{prefix}/") for prefix in before)
-
-    return restrict_to_free_paths((route for route in routes if is_free(route.path)), is_free)
+    return (route for route in routes if not f"{route.path}/".startswith(before))
 
 
 class Position(NamedTuple):
-    """Where an app is mounted.
-
-    The module of a framework gets the routes of mounted apps by `below`: they may be of another framework.
-    """
+    """Where an app is mounted. It makes the app's routes, and those of the apps that are mounted in it."""
 
     prefix: str = ""
     host: str | None = None
@@ -87,58 +73,106 @@ class Position(NamedTuple):
     depth: int = 0
 
     def below(self, app: Any, path: str = "", host: str | None = None) -> Iterator[Route]:
-        """The routes of an app that is mounted at a path of this one, and for a host if that is given."""
+        """The routes of an app, perhaps of another framework, that is mounted at a path, and for a host if given."""
         return _routes(app, self._replace(prefix=self.prefix + path, host=host or self.host, depth=self.depth + 1))
 
+    def route(
+        self,
+        template: str,
+        endpoint: str,
+        own_settings: RouteSettings,
+        settings: RouteSettings | None = None,
+        *,
+        builder: Callable[[], PathBuilder] | None,
+        host: str | None = None,
+        hidden: HiddenReason | None = None,
+        internal: str | None = None,
+        shadowed_by: str | None = None,
+        except_hosts: tuple[str, ...] = (),
+    ) -> Route:
+        """A route of the app.
 
-class BasePathBuilder(ABC):
-    """Builds and matches the paths of one route with parameters.
+        Args:
+            template: the decoded path of a static route, the path template of another, without the prefix.
+            endpoint: its name, for people.
+            own_settings: those of its view.
+            settings: the same, with those of the blueprints, routers and apps around it.
+            builder: makes what builds its paths, which is needed only if it has values; None for a static route.
+            host: the only host that it answers on; else that of the app.
+            hidden: see `Route`, as those that follow.
+            internal: why it is never a page.
+            shadowed_by: which route takes its requests.
+            except_hosts: hosts for which other routes answer.
+        """
+        path = self.prefix + template
+        merged, not_learned_reason = inherited_settings(path, own_settings, settings or own_settings)
+        return Route(
+            path,
+            endpoint,
+            builder is None,
+            host or self.host,
+            merged,
+            hidden,
+            internal,
+            not_learned_reason=not_learned_reason,
+            shadowed_by=shadowed_by,
+            except_hosts=except_hosts,
+            builder=builder() if merged.values and builder is not None else None,
+        )
 
-    A framework says how it writes a path, and whether a path leads to the route. A path that does not is never built.
-    """
 
-    def __init__(self, template: str, names: Iterable[str], prefix: str) -> None:
+class RouterPaths:
+    """Builds and matches the paths of one route with parameters by the app's own router."""
+
+    def __init__(
+        self,
+        template: str,
+        names: Iterable[str],
+        prefix: str,
+        *,
+        write: Callable[[Mapping[str, Any]], str],
+        leads_here: Callable[[str], bool],
+        optional: Iterable[str] = (),
+        context: Callable[[], Context | None] = lambda: None,
+    ) -> None:
+        """A path that does not lead to the route is never built.
+
+        Args:
+            template: as messages name it.
+            names: of the parameters that are required.
+            prefix: where the app is mounted. The functions are given paths without it.
+            write: the decoded path for the route's parameters. Raises `ValueError` if they do not fit.
+            leads_here: whether a decoded path leads to this route.
+            optional: further parameters.
+            context: a new context that the router or the app's own code needs.
+        """
         self._template = template
         self._prefix = prefix
+        self._write = write
+        self._leads_here = leads_here
+        self._known = frozenset((*names, *optional))
         self.parameter_names: frozenset[str] = frozenset(names)
+        self.context: Callable[[], Context | None] = context
 
     def build(self, params: Mapping[str, Any]) -> str:
         """The decoded path for some parameters. Raises `ValueError` if they do not fit the route."""
-        check_params(params, self.parameter_names, self.parameter_names)
-        path = self.write_path(params)
-        if not self.leads_here(path):
+        check_params(params, self.parameter_names, self._known)
+        path = self._write(params)
+        if not self._leads_here(path):
             raise ValueError(f"{self._prefix}{path} is not routed to {self._prefix}{self._template}")
         return self._prefix + path
 
     def matches(self, path: str) -> bool:
         """Whether a decoded path is one of the route's."""
-        return path.startswith(self._prefix) and self.leads_here(path[len(self._prefix) :])
-
-    def context(self) -> Context | None:
-        """What `build` and `matches` run in: nothing."""
-        return None
-
-    @abstractmethod
-    def write_path(self, params: Mapping[str, Any]) -> str:
-        """The decoded path for the route's parameters, without the prefix."""
-
-    @abstractmethod
-    def leads_here(self, path: str) -> bool:
-        """Whether a decoded path, without the prefix, leads to this route."""
+        return path.startswith(self._prefix) and self._leads_here(path[len(self._prefix) :])
 
 
-def check_params(params: Mapping[str, Any], required: AbstractSet[str], known: AbstractSet[str]) -> None:
+def check_params(params: Mapping[str, Any], required: Iterable[str], known: Iterable[str]) -> None:
     """Raise `ValueError` if parameters are missing, or are not the route's."""
-    if missing := required - params.keys():
+    if missing := set(required) - set(params):
         raise ValueError(f"the route's {', '.join(sorted(missing))} is missing")
-    if unknown := params.keys() - known:
+    if unknown := set(params) - set(known):
         raise ValueError(f"the route has no parameter {', '.join(sorted(map(str, unknown)))}")
-
-
-def restrict_to_free_paths(routes: Iterable[Route], is_free: IsFree) -> Iterator[Route]:
-    """Routes whose builders build only free paths."""
-    for route in routes:
-        yield route if route.builder is None else route._replace(builder=_RestrictedBuilder(route.builder, is_free))
 
 
 def with_outer_settings(routes: Iterable[Route], *outer: RouteSettings) -> Iterator[Route]:
@@ -156,22 +190,3 @@ def media_type_reason(media_type: str | None) -> HiddenReason | None:
     if not media_type or media_type.partition(";")[0] in INDEXABLE_TYPES:
         return None
     return HiddenReason(f"it declares a response of {media_type}", is_declared=True)
-
-
-class _RestrictedBuilder:
-    """A builder that refuses paths which are not free."""
-
-    def __init__(self, builder: PathBuilder, is_free: IsFree) -> None:
-        self._builder = builder
-        self._is_free = is_free
-        self.parameter_names = builder.parameter_names
-        self.context: Callable[[], Context | None] = builder.context
-
-    def build(self, params: Mapping[str, Any]) -> str:
-        path = self._builder.build(params)
-        if not self._is_free(path):
-            raise ValueError(f"{path} leads to another route of the app")
-        return path
-
-    def matches(self, path: str) -> bool:
-        return self._is_free(path) and self._builder.matches(path)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import partial, reduce
 from typing import Any, Final, NamedTuple
 
 from starlette.applications import Starlette
@@ -18,21 +19,13 @@ from ..options.decorator import (
     ATTRIBUTE,
     NO_SETTINGS,
     endpoint_name,
-    inherited_settings,
     merge_settings,
     routers_with_settings,
     settings_of,
 )
 from ..util import WarnOnce
 from .framework_detection import get_attribute, layers
-from .route_discovery import (
-    BasePathBuilder,
-    IsFree,
-    Position,
-    media_type_reason,
-    restrict_to_free_paths,
-    with_outer_settings,
-)
+from .route_discovery import Position, RouterPaths, media_type_reason, with_outer_settings
 from .static_html_files import html_files
 
 _INTERNAL_MODULE: Final = "fastapi.applications"
@@ -100,7 +93,7 @@ class _Reading:
         elif isinstance(original, Mount):
             if "{" not in route.path and not self.earlier.is_mounted(f"{route.path}/"):
                 of_router = self.included_routers.settings(route.app, route.path)
-                yield from self._below(self._mounted_routes(route), original, of_router, route.path)
+                yield from self._below(self._mounted_routes(route), original, of_router)
             self.earlier.add(f"{route.path}/", route.path_regex)
         elif getattr(route, "endpoint", None) is not None:
             yield from self._route(route, original)
@@ -120,31 +113,23 @@ class _Reading:
             return
         own_settings = merge_settings(getattr(original, ATTRIBUTE, NO_SETTINGS), settings_of(endpoint))
         around = merge_settings(self.included_routers.settings(endpoint, path), self.app_settings)
-        full_path = self.position.prefix + path
-        settings, not_learned_reason = inherited_settings(full_path, own_settings, merge_settings(own_settings, around))
         is_internal = getattr(endpoint, "__module__", None) == _INTERNAL_MODULE
-        builder = None
-        if settings.values and not static:
-            builder = _PathBuilder(path, self.position.prefix, self.earlier.is_free(path))
-        self.earlier.add(path, route.path_regex, endpoint)
-        yield Route(
-            full_path,
+        found = self.position.route(
+            path,
             endpoint_name(endpoint),
-            static,
-            self.position.host,
-            settings,
-            _hidden_reason(route, original, static),
-            "it is FastAPI's own documentation of the API" if is_internal else None,
-            not_learned_reason=not_learned_reason,
+            own_settings,
+            merge_settings(own_settings, around),
+            hidden=_hidden_reason(route, original, static),
+            internal="it is FastAPI's own documentation of the API" if is_internal else None,
             shadowed_by=shadowed_by,
-            builder=builder,
+            builder=None if static else partial(_paths, path, self.position.prefix, self.earlier),
         )
+        self.earlier.add(path, route.path_regex, endpoint)
+        yield found
 
-    def _below(
-        self, routes: Iterator[Route], original: Any, of_router: RouteSettings = NO_SETTINGS, path: str = ""
-    ) -> Iterator[Route]:
+    def _below(self, routes: Iterator[Route], original: Any, of_router: RouteSettings = NO_SETTINGS) -> Iterator[Route]:
         """The routes of the app of a mount or a Host route, with the settings around it."""
-        routes = self.earlier.with_shadowed(restrict_to_free_paths(routes, self.earlier.is_free(path)))
+        routes = self.earlier.with_shadowed(routes)
         return with_outer_settings(routes, settings_of(original), of_router, self.app_settings)
 
     def _mounted_routes(self, mount: Any) -> Iterator[Route]:
@@ -200,22 +185,20 @@ def _except(routes: Iterator[Route], hosts: tuple[str, ...]) -> Iterator[Route]:
             yield route._replace(except_hosts=route.except_hosts + hosts) if route.is_for_many_hosts else route
 
 
-class _PathBuilder(BasePathBuilder):
-    """Builds and matches the paths of one route that no earlier route takes."""
+def _paths(path: str, prefix: str, earlier: _EarlierRoutes) -> RouterPaths:
+    regex, path_format, convertors = compile_path(path)
+    is_free = earlier.is_free(path)
 
-    def __init__(self, path: str, prefix: str, is_free: IsFree) -> None:
-        self._regex, self._format, self._convertors = compile_path(path)
-        super().__init__(path, self._convertors, prefix)
-        self._is_free = is_free
-
-    def write_path(self, params: Mapping[str, Any]) -> str:
+    def write(params: Mapping[str, Any]) -> str:
         try:
-            return replace_params(self._format, self._convertors, dict(params))[0]
+            return replace_params(path_format, convertors, dict(params))[0]
         except AssertionError as error:  # Starlette's convertors refuse values by failing an assertion
             raise ValueError(str(error)) from None
 
-    def leads_here(self, path: str) -> bool:
-        return self._regex.match(path) is not None and self._is_free(self._prefix + path)
+    def leads_here(path: str) -> bool:
+        return regex.match(path) is not None and is_free(path)
+
+    return RouterPaths(path, convertors, prefix, write=write, leads_here=leads_here)
 
 
 class _Earlier(NamedTuple):
@@ -260,16 +243,11 @@ class _EarlierRoutes:
         """A description of the first route that takes a static route's path; None if none does."""
         return next((earlier.name for earlier in self._others if earlier.takes(path)), None)
 
-    def is_free(self, template: str) -> IsFree:
+    def is_free(self, template: str) -> Callable[[str], bool]:
         """Tells whether none of the routes up to now takes a decoded path of a template."""
-        start, prefix, static = template.partition("{")[0], self._prefix, frozenset(self._static)
+        start, static = template.partition("{")[0], frozenset(self._static)
         rivals = [other for other in self._others if start.startswith(other.start) or other.start.startswith(start)]
-
-        def is_free(path: str) -> bool:
-            below = path.removeprefix(prefix)
-            return below not in static and not any(rival.takes(below) for rival in rivals)
-
-        return is_free
+        return lambda path: path not in static and not any(rival.takes(path) for rival in rivals)
 
     def with_shadowed(self, routes: Iterator[Route]) -> Iterator[Route]:
         """Routes of a mounted app, each with the route that shadows it, if any."""
@@ -301,25 +279,18 @@ class _IncludedRouters:
     """
 
     def __init__(self) -> None:
-        self._settings: dict[int, list[tuple[int, int, str, RouteSettings]]] = {}
-        """By id of endpoint or app: length of the path, number of the router's routes, path, settings."""
-        for router, settings in routers_with_settings():
-            routes = list(_flatten(getattr(router, "routes", ())))
+        self._settings: dict[int, list[tuple[str, RouteSettings]]] = {}
+        """By id of endpoint or app. Of one path, that of the nearest router, with the fewest routes, is first."""
+        routers = [(list(_flatten(getattr(router, "routes", ()))), given) for router, given in routers_with_settings()]
+        for routes, given in sorted(routers, key=lambda router: len(router[0])):
             for route, _ in routes:
-                path = get_attribute(route, "path") or ""
                 target = get_attribute(route, "endpoint") or get_attribute(route, "app")
-                self._settings.setdefault(id(target), []).append((len(path), len(routes), path, settings))
+                self._settings.setdefault(id(target), []).append((get_attribute(route, "path") or "", given))
 
     def settings(self, target: object, path: str) -> RouteSettings:
-        """The merged settings of the routers around an endpoint or app.
-
-        The nearest router comes first: its path is the shortest, or it has the fewest routes.
-        """
-        merged = NO_SETTINGS
-        for _, _, end, settings in sorted(self._settings.get(id(target), ()), key=lambda known: known[:2]):
-            if path.endswith(end):
-                merged = merge_settings(merged, settings)
-        return merged
+        """The merged settings of the routers around an endpoint or app. The nearest has the shortest path."""
+        known = sorted(self._settings.get(id(target), ()), key=lambda known: len(known[0]))
+        return reduce(merge_settings, (given for end, given in known if path.endswith(end)), NO_SETTINGS)
 
 
 def _hidden_reason(route: Any, original: Any, static: bool) -> HiddenReason | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any, Final
 from urllib.parse import unquote
 
@@ -12,10 +13,10 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.routing import BuildError, MapAdapter, Rule
 
 from ..http.urls import ascii_host, bare_host
-from ..models import Context, HiddenReason, Route, RouteSettings
-from ..options.decorator import NO_SETTINGS, endpoint_name, inherited_settings, merge_settings, settings_of
+from ..models import HiddenReason, Route, RouteSettings
+from ..options.decorator import NO_SETTINGS, endpoint_name, merge_settings, settings_of
 from .framework_detection import new_context
-from .route_discovery import Position, check_params
+from .route_discovery import Position, RouterPaths
 
 _API_MODULES: Final = ("flask_restx", "flask_restful")
 """Modules with a class `Resource`, whose views answer with data."""
@@ -47,22 +48,17 @@ def read_routes(app: Any, position: Position) -> Iterator[Route]:
             continue
         endpoint, view = rule.endpoint, views.get(rule.endpoint, rule.endpoint)
         static_path = _static_path(rule)
-        path = position.prefix + (rule.rule if static_path is None else static_path)
         own_settings = settings_of(view)
-        settings, not_learned_reason = inherited_settings(
-            path, own_settings, _all_settings(app, endpoint, own_settings)
-        )
-        yield Route(
-            path,
+        yield position.route(
+            rule.rule if static_path is None else static_path,
             endpoint if isinstance(endpoint, str) else endpoint_name(endpoint),
-            static_path is not None,
-            host or position.host,
-            settings,
-            _hidden_reason(view),
-            _internal_reason(view),
-            not_learned_reason=not_learned_reason,
+            own_settings,
+            _all_settings(app, endpoint, own_settings),
+            host=host,
+            hidden=_hidden_reason(view),
+            internal=_internal_reason(view),
             except_hosts=() if host else hosts,
-            builder=_PathBuilder(app, rule, position.prefix) if settings.values and static_path is None else None,
+            builder=partial(_paths, app, rule, position.prefix) if static_path is None else None,
         )
 
 
@@ -109,52 +105,43 @@ def _matching_rule(adapter: MapAdapter, path: str) -> Rule | None:
         return None
 
 
-class _PathBuilder:
-    """Builds and matches the paths of one rule."""
+def _paths(app: Any, rule: Rule, prefix: str) -> RouterPaths:
+    adapter, required = _map_adapter(rule), rule.arguments - set(rule.defaults or ())
 
-    def __init__(self, app: Any, rule: Rule, prefix: str) -> None:
-        self._app = app
-        self._rule = rule
-        self._prefix = prefix
-        self._adapter = _map_adapter(rule)
-        self.parameter_names = frozenset(rule.arguments - set(rule.defaults or ()))
-
-    def build(self, params: Mapping[str, Any]) -> str:
-        rule = self._rule
-        check_params(params, self.parameter_names, rule.arguments)
+    def write(params: Mapping[str, Any]) -> str:
         for name, value in params.items():
             if isinstance(value, str) and value.startswith("/"):
                 raise ValueError(f"its {name} begins with a slash, which Werkzeug's router removes")
         try:
-            built = self._adapter.build(rule.endpoint, params, "GET")
+            built = adapter.build(rule.endpoint, params, "GET")
         except BuildError:
             raise ValueError(f"{rule.rule} cannot be built from it") from None
-        path = unquote(built)
         if not built.startswith("/") or built.startswith("//"):
             raise ValueError(f"{built} is on another host")
-        found = self._matching_rule(path)
-        # A static rule of the same view may take the path of default parameters.
-        is_default = found is not None and found.endpoint == rule.endpoint and _all_arguments_have_defaults(found)
-        if found is not rule and not is_default:
-            raise ValueError(f"{self._prefix}{path} is not routed to {rule.rule}")
-        return self._prefix + path
+        return unquote(built)
 
-    def matches(self, path: str) -> bool:
-        return path.startswith(self._prefix) and self._matching_rule(path[len(self._prefix) :]) is self._rule
-
-    def _matching_rule(self, path: str) -> Rule | None:
-        """The rule that answers a decoded path, which is given without the prefix."""
+    def leads_here(path: str) -> bool:
         try:
-            return _matching_rule(self._adapter, path)
+            found = _matching_rule(adapter, path)
         except Exception:  # a converter may need the app's context, which it has within a request
-            context = self.context()
+            context = new_context(app)
             if not isinstance(context, AbstractContextManager):
                 raise
             with context:
-                return _matching_rule(self._adapter, path)
+                found = _matching_rule(adapter, path)
+        # A static rule of the same view may take the path of default parameters.
+        is_default = found is not None and found.endpoint == rule.endpoint and _all_arguments_have_defaults(found)
+        return found is rule or is_default
 
-    def context(self) -> Context | None:
-        return new_context(self._app)
+    return RouterPaths(
+        rule.rule,
+        required,
+        prefix,
+        write=write,
+        leads_here=leads_here,
+        optional=rule.arguments,
+        context=partial(new_context, app),
+    )
 
 
 def _all_arguments_have_defaults(rule: Rule) -> bool:
