@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Unpack
 
-from click import ClickException, Command, Context, Group
+from click import Command, Context, Group, UsageError
 from flask import Flask, current_app, has_app_context
 from flask.cli import AppGroup
 
@@ -91,10 +91,6 @@ def _refuse_second(app: Flask) -> None:
         )
 
 
-class _MissingLibrary(ClickException):
-    exit_code = 2
-
-
 class _CommandGroup(AppGroup):
     """`flask sitemap`: the commands of `sitemap-middleware`, for an app. They are imported when they are used."""
 
@@ -114,5 +110,5 @@ class _CommandGroup(AppGroup):
         except ModuleNotFoundError as error:
             if (message := missing_library_message(error)) is None:
                 raise
-            raise _MissingLibrary(message) from error
+            raise UsageError(message) from error
         return commands_for(self._app)

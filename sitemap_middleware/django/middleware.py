@@ -93,7 +93,7 @@ class SitemapMiddleware:
         return exchange.request()
 
 
-# A request is read as WSGI gives it in sync mode, and as ASGI does in async mode. Either server may use either mode:
+# A request is read as WSGI gives it in sync mode, and as ASGI does in async mode. An ASGI server may use sync mode, too:
 # Django changes the mode for middleware that has only one.
 
 
@@ -119,34 +119,15 @@ def wsgi_exchange(request: HttpRequest, app: Any) -> WSGIExchange:
 
 def asgi_exchange(request: HttpRequest, app: Any) -> ASGIExchange:
     """A request in async mode."""
-    scope: dict[str, Any] = getattr(request, "scope", None) or _scope_of(request)
+    scope: dict[str, Any] | None = getattr(request, "scope", None)
+    if scope is None:
+        raise RuntimeError("the next middleware of MIDDLEWARE is async only, which needs an ASGI server")
     return ASGIExchange(app, scope, _no_server)
 
 
 def _no_server(*_: Any, **__: Any) -> Any:
     """Stands for the server's `send` and `start_response`: Django calls the server."""
     raise NotImplementedError
-
-
-def _scope_of(request: HttpRequest) -> dict[str, Any]:
-    """The scope of a request of a WSGI server."""
-    headers = [
-        (name.lower().encode("latin-1"), str(value).encode("latin-1", "replace"))
-        for name, value in request.headers.items()
-    ]
-    return {
-        "type": "http",
-        "asgi": {"version": "3.0", "spec_version": "2.3"},
-        "http_version": request.META.get("SERVER_PROTOCOL", "HTTP/1.1").removeprefix("HTTP/"),
-        "method": request.method or "GET",
-        "scheme": request.scheme or "http",
-        "path": request.path,
-        "root_path": request.path.removesuffix(request.path_info),
-        "query_string": request.META.get("QUERY_STRING", "").encode("latin-1", "replace"),
-        "headers": headers,
-        "client": (request.META.get("REMOTE_ADDR", ""), 0),
-        "server": (request.META.get("SERVER_NAME", ""), 0),
-    }
 
 
 def _raw(text: str) -> str:

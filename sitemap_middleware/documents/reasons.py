@@ -107,7 +107,7 @@ class NoSitemapReasons:
                 "proxy",
                 "%s runs inside SitemapMiddleware, which therefore sees neither the public host and scheme nor the"
                 " prefix: wrap it around SitemapMiddleware instead",
-                (proxy_middleware if isinstance(proxy_middleware, type) else type(proxy_middleware)).__name__,
+                type(proxy_middleware).__name__,
             )
 
     def warn_of_host(self, host: str) -> None:

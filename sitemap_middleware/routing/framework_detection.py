@@ -185,22 +185,8 @@ def new_context(app: Any) -> Context | None:
 
 
 def proxy_middleware(app: Any) -> Any:
-    """The middleware that applies a proxy's headers inside of `SitemapMiddleware`, such as Werkzeug's ProxyFix.
+    """The middleware around an app that applies a proxy's headers, such as Werkzeug's ProxyFix; None if there is none.
 
-    None if there is none. Middleware outside of `SitemapMiddleware` is in the right place and does not count.
+    Middleware outside of `SitemapMiddleware` is in the right place, and not around the app that it is given.
     """
-    inner = framework_app(app)
-    chains = [[*layers(app)], *([*layers(get_attribute(inner, name))] for name in ("wsgi_app", "asgi_app"))]
-    noted = [getattr(middleware, "cls", None) for middleware in get_attribute(inner, "user_middleware") or ()]
-    chains.append([cls.created if isinstance(cls, CreatedMiddleware) else cls for cls in noted])
-    for chain in chains:
-        positions = [position for position, layer in enumerate(chain) if "SitemapMiddleware" in _class_names(layer)]
-        for layer in chain[positions[-1] + 1 if positions else 0 :]:
-            if any(map(_PROXY_MIDDLEWARE_NAME.search, _class_names(layer))):
-                return layer
-    return None
-
-
-def _class_names(layer: Any) -> list[str]:
-    """The names of a layer's class, or of the layer if it is a class, and of its base classes."""
-    return [base.__name__ for base in (layer if isinstance(layer, type) else type(layer)).__mro__]
+    return next((layer for layer in layers(app) if _PROXY_MIDDLEWARE_NAME.search(type(layer).__name__)), None)

@@ -90,19 +90,14 @@ class Position(NamedTuple):
         shadowed_by: str | None = None,
         except_hosts: tuple[str, ...] = (),
     ) -> Route:
-        """A route of the app.
+        """A route of the app. The template has no prefix yet; what is not described here is that of `Route`.
 
         Args:
-            template: the decoded path of a static route, the path template of another, without the prefix.
+            template: the decoded path of a static route, the path template of another.
             endpoint: its name, for people.
             own_settings: those of its view.
             settings: the same, with those of the blueprints, routers and apps around it.
             builder: makes what builds its paths, which is needed only if it has values; None for a static route.
-            host: the only host that it answers on; else that of the app.
-            hidden: see `Route`, as those that follow.
-            internal: why it is never a page.
-            shadowed_by: which route takes its requests.
-            except_hosts: hosts for which other routes answer.
         """
         path = self.prefix + template
         merged, not_learned_reason = inherited_settings(path, own_settings, settings or own_settings)

@@ -47,10 +47,9 @@ def read_routes(app: Any, position: Position) -> Iterator[Route]:
         if rule.methods is not None and "GET" not in rule.methods:
             continue
         endpoint, view = rule.endpoint, views.get(rule.endpoint, rule.endpoint)
-        static_path = _static_path(rule)
         own_settings = settings_of(view)
         yield position.route(
-            rule.rule if static_path is None else static_path,
+            rule.rule,
             endpoint if isinstance(endpoint, str) else endpoint_name(endpoint),
             own_settings,
             _all_settings(app, endpoint, own_settings),
@@ -58,7 +57,7 @@ def read_routes(app: Any, position: Position) -> Iterator[Route]:
             hidden=_hidden_reason(view),
             internal=_internal_reason(view),
             except_hosts=() if host else hosts,
-            builder=partial(_paths, app, rule, position.prefix) if static_path is None else None,
+            builder=partial(_paths, app, rule, position.prefix) if "<" in rule.rule else None,
         )
 
 
@@ -75,28 +74,6 @@ def trusted_hosts(app: Any) -> tuple[str, ...]:
     return tuple(hosts)
 
 
-def _static_path(rule: Rule) -> str | None:
-    """The decoded path of a rule all of whose arguments have defaults.
-
-    None for other rules, and if the map answers that path by another rule.
-    """
-    if not rule.arguments:
-        return rule.rule
-    defaults = rule.defaults or {}
-    if not _all_arguments_have_defaults(rule):
-        return None
-    if "<" not in rule.rule:
-        return rule.rule
-    _, built = rule.build(dict(defaults), append_unknown=False) or ("", "")
-    path = unquote(built)
-    return path if _matching_rule(_map_adapter(rule), path) is rule else None
-
-
-def _map_adapter(rule: Rule) -> MapAdapter:
-    """The URL map, bound to the host of a rule."""
-    return rule.map.bind(rule.host or "", subdomain=None if rule.map.host_matching else rule.subdomain)
-
-
 def _matching_rule(adapter: MapAdapter, path: str) -> Rule | None:
     """The rule that answers a GET of a decoded path; None if there is none."""
     try:
@@ -106,7 +83,7 @@ def _matching_rule(adapter: MapAdapter, path: str) -> Rule | None:
 
 
 def _paths(app: Any, rule: Rule, prefix: str) -> RouterPaths:
-    adapter, required = _map_adapter(rule), rule.arguments - set(rule.defaults or ())
+    adapter = rule.map.bind(rule.host or "", subdomain=None if rule.map.host_matching else rule.subdomain)
 
     def write(params: Mapping[str, Any]) -> str:
         for name, value in params.items():
@@ -130,22 +107,18 @@ def _paths(app: Any, rule: Rule, prefix: str) -> RouterPaths:
             with context:
                 found = _matching_rule(adapter, path)
         # A static rule of the same view may take the path of default parameters.
-        is_default = found is not None and found.endpoint == rule.endpoint and _all_arguments_have_defaults(found)
+        is_default = found is not None and found.endpoint == rule.endpoint and "<" not in found.rule
         return found is rule or is_default
 
     return RouterPaths(
         rule.rule,
-        required,
+        rule.arguments - set(rule.defaults or ()),
         prefix,
         write=write,
         leads_here=leads_here,
         optional=rule.arguments,
         context=partial(new_context, app),
     )
-
-
-def _all_arguments_have_defaults(rule: Rule) -> bool:
-    return not rule.arguments - set(rule.defaults or ())
 
 
 def _host(app: Any, rule: Rule) -> str | None:
