@@ -9,20 +9,16 @@ import types
 from pathlib import Path
 from typing import Any
 
-import fastapi
 import pytest
 from fastapi import APIRouter, FastAPI
-from fastapi.responses import FileResponse, HTMLResponse, PlainTextResponse, RedirectResponse, Response
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from starlette.applications import Starlette
-from starlette.endpoints import HTTPEndpoint
 from starlette.middleware import Middleware
 from starlette.middleware.base import BaseHTTPMiddleware
 from starlette.middleware.gzip import GZipMiddleware
-from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute, Host, Match, Mount, Route, Router, WebSocketRoute
 from starlette.staticfiles import StaticFiles
-from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from sitemap_middleware import SitemapMiddleware, sitemap
 from sitemap_middleware.routing import static_html_files
@@ -58,35 +54,18 @@ def data() -> dict[str, str]:
     return {"a": "datum"}
 
 
-class Reader(HTTPEndpoint):
-    async def get(self, _: Any) -> HTMLResponse:
-        return HTMLResponse("a page")
-
-
-class Writer(HTTPEndpoint):
-    async def post(self, _: Any) -> HTMLResponse:
-        return HTMLResponse("taken")
-
-
 class Counter:
     """An ASGI app that stands as an endpoint."""
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         await HTMLResponse("a page")(scope, receive, send)
 
-    async def answer(self, _: Any) -> HTMLResponse:
-        return HTMLResponse("a page")
 
-
-class Unreachable(BaseRoute):
-    """A custom route class that cannot be inspected."""
+class Lazy(BaseRoute):
+    """A custom route class of which no attribute can be read yet."""
 
     def matches(self, _: Any) -> tuple[Match, Any]:
         return Match.NONE, {}
-
-
-class Lazy(Unreachable):
-    """A custom route class of which no attribute can be read yet."""
 
     def __getattr__(self, name: str) -> Any:
         raise RuntimeError(name)
@@ -116,41 +95,23 @@ async def socket(websocket: Any) -> None: ...
 @pytest.mark.parametrize(
     ("routes", "expected"),
     [
-        ([Route("/", page)], ["/"]),
         ([Route("/about", page)], ["/about"]),
-        ([Route("/about/", page)], ["/about/"]),
         ([Route("/über uns", page)], ["/%C3%BCber%20uns"]),
         ([Route("/posts/{slug}", page)], []),
-        ([Route("/posts/{id:int}", page)], []),
-        ([Route("/{rest:path}", page)], []),
         ([Route("/form", page, methods=["POST"])], []),
         ([Route("/form", page, methods=["GET", "POST"])], ["/form"]),
-        ([Route("/head", page, methods=["HEAD"])], []),
-        ([Route("/reader", Reader)], ["/reader"]),
-        ([Route("/writer", Writer)], []),
         ([Route("/counter", Counter())], ["/counter"]),
-        ([Route("/method", Counter().answer)], ["/method"]),
         ([Route("/partial", functools.partial(page))], ["/partial"]),
         ([WebSocketRoute("/ws", socket)], []),
-        ([Route("/a", page), Route("/b", page)], ["/a", "/b"]),
-        ([Route("/a", page, methods=["POST"]), Route("/a", page), Route("/a", Reader)], ["/a"]),
         ([Route("/hidden", page, include_in_schema=False)], []),
-        ([Unreachable(), Route("/a", page)], ["/a"]),
         ([Mount("/m", routes=[Route("/", page), Route("/a", page)])], ["/m/", "/m/a"]),
-        ([Mount("/m", routes=[Mount("/n", routes=[Route("/a", page)])])], ["/m/n/a"]),
-        ([Mount("/m", app=Starlette(routes=[Route("/a", page)]))], ["/m/a"]),
-        ([Mount("/m", app=Router(routes=[Route("/a", page)]))], ["/m/a"]),
         ([Mount("/m", app=GZipMiddleware(Starlette(routes=[Route("/a", page)])))], ["/m/a"]),
         ([Mount("/m", routes=[Route("/a", page)], middleware=[Middleware(GZipMiddleware)])], ["/m/a"]),
         ([Mount("", routes=[Route("/a", page)])], ["/a"]),
-        ([Mount("/", routes=[Route("/a", page)])], ["/a"]),
         ([Mount("/{lang}", routes=[Route("/a", page)])], []),
         ([Mount("/m", app=Counter())], []),
         ([Mount("/m", routes=[Route("/a", page)]), Route("/m/b", page), Route("/mb", page), Route("/m", page)],
          ["/m", "/m/a", "/mb"]),
-        ([Route("/m/b", page), Mount("/m", routes=[Route("/a", page)])], ["/m/a", "/m/b"]),
-        ([Mount("/m", routes=[Route("/a", page)]), Mount("/m", routes=[Route("/b", page)])], ["/m/a"]),
-        ([Mount("", routes=[Route("/a", page)]), Route("/b", page)], ["/a"]),
         ([Mount("/{lang}", routes=[Route("/a", page)]), Route("/de/b", page), Route("/b", page)], ["/b"]),
     ],
 )  # fmt: skip
@@ -193,12 +154,6 @@ def test_mount_hides_the_routes_with_parameters_after_it() -> None:
     assert sorted(listed(app)) == answering == ["/m/a", "/posts/rye"]
 
 
-def test_catch_all_mount_hides_the_routes_after_it() -> None:
-    app = Starlette(routes=[Mount("/", routes=[Route("/a", page)]), Route("/b", page)])
-    assert asgi(app, RequestSpec("/b")).status == 404
-    assert listed(app) == ["/a"]
-
-
 def copy_of(view: Any) -> Any:
     return types.FunctionType(view.__code__, view.__globals__, view.__name__)
 
@@ -214,19 +169,6 @@ def test_routes_added_later_are_found_each_time() -> None:
     assert answered(site) == ["http://testserver/first", "http://testserver/m/second"]
 
 
-@pytest.mark.parametrize(
-    "wrap",
-    [
-        pytest.param(lambda app: app, id="bare"),
-        pytest.param(lambda app: app.router, id="its router alone"),
-        pytest.param(GZipMiddleware, id="gzip"),
-        pytest.param(lambda app: GZipMiddleware(ProxyHeadersMiddleware(GZipMiddleware(app))), id="several layers"),
-    ],
-)
-def test_the_app_is_found_under_what_wraps_it(wrap: Any) -> None:
-    assert listed(wrap(Starlette(routes=[Route("/a", page)]))) == ["/a"]
-
-
 @pytest.mark.parametrize("make", [Starlette, FastAPI])
 def test_the_app_is_found_from_among_its_own_middleware(make: Any) -> None:
     app = make(middleware=[Middleware(GZipMiddleware), Middleware(BaseHTTPMiddleware, dispatch=pass_on)])
@@ -235,17 +177,6 @@ def test_the_app_is_found_from_among_its_own_middleware(make: Any) -> None:
     app.router.routes.append(Route("/a", page))
     app.router.routes.append(Mount("/m", routes=[Route("/b", page)]))
     assert answered(app) == ["http://testserver/a", "http://testserver/m/b"]
-
-
-def test_sitemap_route_of_the_app_wins_but_a_catch_all_does_not() -> None:
-    assert (
-        asgi(
-            SitemapMiddleware(Starlette(routes=[Route("/sitemap.xml", page)]), verify=False),
-            RequestSpec("/sitemap.xml"),
-        ).text
-        == "a page"
-    )
-    assert listed(Starlette(routes=[Route("/", page), Route("/{rest:path}", page)])) == ["/"]
 
 
 # Hosts
@@ -268,16 +199,6 @@ def test_a_host_with_routes_of_its_own_is_a_site_of_its_own(host: str, base_url:
 def test_the_main_site_has_all_other_routes() -> None:
     assert listed(hosted(), "localhost:8000") == ["/"]
     assert listed(hosted(), "example.com", base_url="http://example.com") == ["/"]
-
-
-def test_the_apps_trusted_hosts_are_sites_and_no_others_are() -> None:
-    allowed = Middleware(TrustedHostMiddleware, allowed_hosts=["example.com", "*.example.net"])
-    app = Starlette(routes=[Route("/", page)], middleware=[allowed])
-    assert answered(SitemapMiddleware(app, store="memory://", verify=False), "example.com") == ["http://example.com/"]
-    assert answered(SitemapMiddleware(app, store="memory://", verify=False), "a.example.net") == [
-        "http://a.example.net/"
-    ]
-    assert answered(SitemapMiddleware(app, store="memory://", verify=False), "localhost") == []
 
 
 # Folders of files
@@ -318,16 +239,8 @@ def test_what_is_no_page_is_not_listed(tmp_path: Path) -> None:
     folder(tmp_path, "404.html", "style.css", "app.js", "logo.svg", ".hidden.html", ".git/index.html", "notes.txt")
     folder(tmp_path, "a.html", "deep/404.html", "deep/.well-known/b.html")
     assert listed(files(tmp_path)) == ["/a.html", "/deep/404.html"]
-
-
-def test_files_without_html_mode_are_assets(tmp_path: Path) -> None:
-    assert listed(files(folder(tmp_path, "index.html"), html=False)) == []
-
-
-def test_a_folder_that_is_not_there_has_no_pages(tmp_path: Path) -> None:
+    assert listed(files(tmp_path, html=False)) == []
     assert listed(files(tmp_path / "later", check_dir=False)) == []
-    folder(tmp_path / "later", "a.html")
-    assert listed(files(tmp_path / "later")) == ["/a.html"]
 
 
 def test_folder_is_read_again_after_a_while(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -350,17 +263,16 @@ def test_folder_is_read_again_after_a_while(tmp_path: Path, monkeypatch: pytest.
     assert listed(app) == ["/b.html"]
 
 
-def test_a_folder_that_cannot_be_read_hides_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder(tmp_path, "a.html", "locked/b.html")
-    scandir = os.scandir
-
-    def refusing(path: str) -> Any:
-        if path.endswith("locked"):
-            raise PermissionError(path)
-        return scandir(path)
-
-    monkeypatch.setattr(os, "scandir", refusing)
-    assert listed(files(tmp_path)) == ["/a.html"]
+@pytest.mark.parametrize("follow", [False, True])
+def test_links_out_of_the_folder_count_if_they_are_followed(tmp_path: Path, *, follow: bool) -> None:
+    (tmp_path / "site").mkdir()
+    folder(tmp_path, "site/a.html", "elsewhere/b.html")
+    (tmp_path / "site/out").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "site/b.html").symlink_to(tmp_path / "elsewhere/b.html")
+    (tmp_path / "site/circle").symlink_to(tmp_path / "site")
+    app = files(tmp_path / "site", follow_symlink=follow)
+    assert listed(app) == ["/a.html", *(["/b.html", "/out/b.html"] if follow else [])]
+    assert asgi(app, RequestSpec("/b.html")).status == (200 if follow else 404)
 
 
 def test_mtime_shared_by_most_files_is_a_deployment(tmp_path: Path) -> None:
@@ -394,10 +306,6 @@ def visited(app: Any, *paths: str, **options: Any) -> list[str]:
     return [loc.removeprefix("http://testserver") for loc in answered(site)]
 
 
-class PrettyJSON(JSONResponse):
-    pass
-
-
 class ProblemResponse(Response):
     media_type = "application/problem+json"
 
@@ -411,13 +319,8 @@ class Page(HTMLResponse):
     [
         (HTMLResponse, ["/x"]),
         (Page, ["/x"]),
-        (Response, ["/x"]),
-        (FileResponse, ["/x"]),
         (JSONResponse, []),
-        (PrettyJSON, []),
-        (fastapi.responses.ORJSONResponse, []),
         (ProblemResponse, []),
-        (PlainTextResponse, []),
         (RedirectResponse, []),
     ],
 )
@@ -429,12 +332,6 @@ def test_a_declared_response_class_tells_pages_from_data(response_class: Any, ex
     router.get("/x", **{"response_class": response_class} if level == "route" else {})(html)
     app.include_router(router, **settings if level == "include" else {})
     assert listed(app) == expected
-
-
-def test_a_declared_page_that_answers_with_data_is_not_listed() -> None:
-    app = FastAPI()
-    app.get("/x", response_class=HTMLResponse)(lambda: JSONResponse({}))
-    assert visited(app, "/x") == []
 
 
 def test_methods_and_parameters_count_as_elsewhere() -> None:
@@ -508,16 +405,6 @@ def test_a_declared_root_path_stands_in_every_loc() -> None:
     assert listed(api(root_path="/api")) == ["/api/html"]
     assert answered(by_add_middleware(api(root_path="/api"))) == ["http://testserver/api/html"]
     assert answered(by_add_middleware(api()), root="/api") == ["http://testserver/api/html"]
-
-
-def test_routes_added_after_a_router_was_included() -> None:
-    app, router = api(), APIRouter()
-    site = SitemapMiddleware(app, store="memory://", verify=False)
-    assert answered(site) == ["http://testserver/html"]
-    router.get("/later", response_class=HTMLResponse)(html)
-    app.include_router(router)
-    site.flush()  # a sitemap in memory is served for a second
-    assert answered(site) == ["http://testserver/html", "http://testserver/later"]
 
 
 if hasattr(FastAPI, "frontend"):

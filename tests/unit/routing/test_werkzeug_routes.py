@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import flask
 import pytest
 import quart
-from flask.views import MethodView, View
+from flask.views import MethodView
 from werkzeug.routing import Map, Rule, Submount
 from werkzeug.wrappers import Request, Response
 
@@ -32,11 +31,6 @@ def listed(app: Any, host: str = "testserver", protocol: str = "wsgi", **options
 
 def page(**_: Any) -> str:
     return "a page"
-
-
-class Listing(View):
-    def dispatch_request(self) -> str:
-        return "all of them"
 
 
 class Item(MethodView):
@@ -66,23 +60,12 @@ def with_rule(rule: str, **options: Any) -> flask.Flask:
 @pytest.mark.parametrize(
     ("rule", "options", "expected"),
     [
-        ("/", {}, ["/"]),
         ("/about", {}, ["/about"]),
-        ("/about/", {}, ["/about/"]),
         ("/about/", {"strict_slashes": False}, ["/about/"]),
-        ("/about", {"strict_slashes": False}, ["/about"]),
         ("/über uns", {}, ["/%C3%BCber%20uns"]),
         ("/100%25", {}, ["/100%2525"]),
         ("/posts/<slug>", {}, []),
-        ("/posts/<int:year>/<slug>", {}, []),
-        ("/files/<path:name>", {}, []),
         ("/posts/", {"defaults": {"page": 1}}, ["/posts/"]),
-        ("/posts/<int:page>", {"defaults": {"page": 1}}, ["/posts/1"]),
-        ("/posts/<int(fixed_digits=3):page>", {"defaults": {"page": 7}}, ["/posts/007"]),
-        ("/tags/<tag>/", {"defaults": {"tag": "ü/b er"}}, []),
-        ("/tags/<tag>/", {"defaults": {"tag": "ü b&c"}}, ["/tags/%C3%BC%20b&c/"]),
-        ("/wiki/<path:name>", {"defaults": {"name": "a/b"}}, ["/wiki/a/b"]),
-        ("/<lang>/<page>", {"defaults": {"lang": "en"}}, []),
         ("/form", {"methods": ["POST"]}, []),
         ("/form", {"methods": ["GET", "POST"]}, ["/form"]),
         ("/live", {"methods": ["GET"], "websocket": True}, []),
@@ -97,16 +80,6 @@ def test_a_rule_is_listed_when_a_crawler_gets_one_page_by_it(
     assert listed(with_rule(rule, **options)) == expected
 
 
-@pytest.mark.parametrize(
-    ("rule", "options"),
-    [("/posts/<int:page>", {"defaults": {"page": 1}}), ("/tags/<tag>/", {"defaults": {"tag": "ü b&c"}}), ("/ü ?", {})],
-)
-def test_the_page_that_is_listed_is_there(rule: str, options: dict[str, Any]) -> None:
-    app = with_rule(rule, **options)
-    [path] = listed(app)
-    assert app.test_client().get(path).text == "a page"
-
-
 def test_rule_and_its_default_form_are_one_page() -> None:
     app = flask_app()
     app.add_url_rule("/posts/", "posts", page, defaults={"page": 1})
@@ -114,19 +87,11 @@ def test_rule_and_its_default_form_are_one_page() -> None:
     assert listed(app) == ["/posts/"]
 
 
-def test_default_that_redirects_to_a_shorter_path_is_no_page() -> None:
-    app = flask_app()
-    app.add_url_rule("/posts/", "posts", page, defaults={"page": 1})
-    app.add_url_rule("/posts/page/<int:page>", "posts", page, defaults={"page": 1})
-    assert listed(app) == ["/posts/"]
-
-
 def test_view_classes_count_by_the_methods_they_have() -> None:
     app = flask_app()
-    app.add_url_rule("/listing", view_func=Listing.as_view("listing"))
     app.add_url_rule("/item", view_func=Item.as_view("item"))
     app.add_url_rule("/inbox", view_func=Inbox.as_view("inbox"))
-    assert listed(app) == ["/item", "/listing"]
+    assert listed(app) == ["/item"]
 
 
 def test_blueprints_are_listed_under_all_their_prefixes() -> None:
@@ -140,20 +105,11 @@ def test_blueprints_are_listed_under_all_their_prefixes() -> None:
     assert listed(app) == ["/again/", "/again/inner/", "/outer/", "/outer/inner/"]
 
 
-def test_static_folder_is_not_a_page(tmp_path: Path) -> None:
-    (tmp_path / "a.html").write_text("a")
-    assert listed(flask_app(static_folder=str(tmp_path), static_url_path="/static")) == []
-
-
 def test_file_like_names_are_left_out_until_seen() -> None:
     app = flask_app()
     for number, path in enumerate(("/robots.txt", "/rss.xml", "/feed.json", "/logo.svg", "/a.css", "/page.html")):
         app.add_url_rule(path, str(number), page)
     assert listed(app) == ["/page.html"]
-
-
-def test_the_sitemap_does_not_list_itself() -> None:
-    assert listed(with_rule("/"), include=("/sitemap.xml", "/other.xml")) == ["/", "/other.xml"]
 
 
 def test_rules_added_later_are_found_each_time() -> None:
@@ -182,12 +138,6 @@ def test_sitemap_route_of_the_app_wins_while_it_exists(caplog: pytest.LogCapture
     ]
 
 
-def test_a_catch_all_does_not_keep_the_sitemap_from_being_served() -> None:
-    app = with_rule("/<path:anything>")
-    app.add_url_rule("/", "home", page)
-    assert listed(app) == ["/"]
-
-
 # Hosts
 
 
@@ -207,7 +157,6 @@ def hosted() -> flask.Flask:
     ("host", "expected"),
     [
         ("example.com", ["/", "/about"]),
-        ("EXAMPLE.com", ["/", "/about"]),
         ("example.com:80", ["/", "/about"]),
         ("blog.example.com", ["/"]),
         ("shop.example.com:8080", ["/"]),
@@ -273,9 +222,7 @@ class Shortener:
             [
                 Rule("/", endpoint="new_url"),
                 Rule("/imprint", endpoint=page, methods=["GET"]),
-                Rule("/add", endpoint="add", methods=["POST"]),
                 Rule("/<short_id>", endpoint="follow"),
-                Rule("/chat", endpoint="chat", websocket=True),
                 Submount("/help", [Rule("/", endpoint="help"), Rule("/faq", endpoint="faq")]),
             ]
         )
@@ -286,12 +233,9 @@ class Shortener:
         return Response(f"at {request.path}", mimetype="text/html")(environ, start_response)
 
 
-def test_a_plain_werkzeug_app_is_known_by_its_map() -> None:
-    assert listed(Shortener()) == ["/", "/help/", "/help/faq", "/imprint"]
-
-
 def test_endpoints_are_explained_by_names_that_people_know() -> None:
     site = SitemapMiddleware(Shortener(), store="memory://", verify=False)
+    assert answered(site) == [f"http://testserver/{path}" for path in ("", "help/", "help/faq", "imprint")]
     assert str(site.explain("/imprint")).endswith("route: /imprint (page)")
     assert str(site.explain("/help/faq")).endswith("route: /help/faq (faq)")
 
