@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import date, datetime, time, timedelta
+from datetime import date, time
 from functools import partial
 from operator import attrgetter
 from typing import Any, Final
@@ -201,9 +201,7 @@ def _paths(app: Litestar, route: Any, handler: Any, prefix: str) -> RouterPaths:
 
 def _text(value: Any, kind: type) -> str:
     """A parameter as Litestar reads it from a path."""
-    if isinstance(value, timedelta):
-        return str(value.total_seconds())
-    if isinstance(value, (date, datetime, time)):
+    if isinstance(value, (date, time)):
         return value.isoformat()
     text = str(value)
     if issubclass(kind, str) and "/" in text:

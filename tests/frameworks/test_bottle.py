@@ -95,28 +95,12 @@ def test_mounted_apps_of_other_frameworks_have_their_own_routes() -> None:
     assert not site.explain("/nowhere").listed
 
 
-def test_the_template_of_a_path_is_that_of_the_route_that_answers() -> None:
-    app = Bottle()
-    app.route("/people/<number:int>", callback=page)
-
-
 def test_a_mount_without_a_slash_is_read_once() -> None:
     app, inner = Bottle(), Flask("inner", static_folder=None)
     inner.add_url_rule("/about", "about", page)
     app.mount("/inner", inner.wsgi_app)
     assert listed(wrapped(app)) == ["/inner/about"]
     assert len(SitemapMiddleware.of(wrapped(app)).service.app_routes.table.routes) == 1
-
-
-def test_a_bottle_app_in_a_dispatcher() -> None:
-    from werkzeug.middleware.dispatcher import DispatcherMiddleware
-
-    inner = Bottle()
-    inner.route("/posts/<slug>", callback=sitemap(values=["one"])(view_of_page()))
-    app = DispatcherMiddleware(Flask("outer", static_folder=None), {"/blog": inner})
-    site = wrapped(app)
-    assert listed(site) == ["/blog/posts/one"]
-    assert site.explain("/blog/posts/one").listed
 
 
 def test_a_copy_of_bottle_in_a_project_is_recognised(monkeypatch: pytest.MonkeyPatch) -> None:

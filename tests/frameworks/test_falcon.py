@@ -91,14 +91,6 @@ def test_settings_of_a_class_are_those_of_its_routes_and_yield_to_those_of_the_m
     assert found["/offers"].endpoint.endswith("Shop.on_get_offers")
 
 
-def test_learn_on_a_class_does_not_reach_parameters_named_like_secrets() -> None:
-    app = falcon.App()
-    app.add_route("/reset/{token}", sitemap(learn=True)(type("Reset", (Page,), {}))())
-    (route,) = routes_of(app).values()
-    assert not route.settings.learn
-    assert route.not_learned_reason
-
-
 class Provided(Page):
     @sitemap(values=[])
     def on_get(self, request: Any, response: Any, **params: Any) -> None:

@@ -6,12 +6,10 @@ import asyncio
 import json
 import subprocess
 import sys
-from datetime import date, datetime, time, timedelta
+from datetime import date, datetime
 from pathlib import Path
 from typing import Annotated, Any
-from uuid import UUID
 
-import click
 import pytest
 from litestar import Controller, Litestar, MediaType, Response, Router, WebSocket, asgi, get, post, websocket
 from litestar.datastructures import State
@@ -62,24 +60,14 @@ def with_plugin(*handlers: Any, **options: Any) -> Litestar:
 # What a handler declares
 
 
-@get("/text")
-async def text() -> str:
-    return "text"
+def answering(kind: Any, **options: Any) -> Any:
+    """A handler that declares what it returns."""
 
+    async def answer() -> Any:
+        """Never called."""
 
-@get("/json")
-async def json_data() -> dict[str, str]:
-    return {}
-
-
-@get("/away")
-async def away() -> Redirect:
-    return Redirect("/")
-
-
-@get("/made", media_type=MediaType.HTML, status_code=201)
-async def made() -> str:
-    return ""
+    answer.__annotations__["return"] = kind
+    return get("/it", **options)(answer)
 
 
 @get("/search", media_type=MediaType.HTML)
@@ -92,36 +80,6 @@ async def language(tongue: Annotated[str, Parameter(header="X-Tongue")]) -> str:
     return tongue
 
 
-@get("/template")
-async def template() -> Template:
-    return Template("page.html")
-
-
-@get("/response")
-async def response() -> Response[str]:
-    return Response("")
-
-
-@get("/either")
-async def either() -> Template | Redirect:
-    return Redirect("/")
-
-
-@get("/perhaps")
-async def perhaps() -> Response[str] | None:
-    return None
-
-
-@get("/sent")
-async def sent() -> ASGIResponse:
-    return ASGIResponse(body=b"", media_type=MediaType.HTML)
-
-
-@get("/called")
-async def called() -> ASGIApp:
-    return HTMLResponse("")  # type: ignore[return-value] # another framework's types
-
-
 @get("/paged", media_type=MediaType.HTML)
 async def paged(number: int = 1) -> str:
     return str(number)
@@ -131,20 +89,18 @@ async def paged(number: int = 1) -> str:
 @pytest.mark.parametrize(
     ("handler", "reason"),
     [
-        (text, "it declares a response of text/plain"),
-        (json_data, "it declares a response of application/json"),
-        (away, "it declares a redirect"),
-        (made, "it declares the status 201"),
+        (answering(str), "it declares a response of text/plain"),
+        (answering(dict[str, str]), "it declares a response of application/json"),
+        (answering(Redirect), "it declares a redirect"),
+        (answering(str, media_type=MediaType.HTML, status_code=201), "it declares the status 201"),
         (search, "it needs the query parameter 'q'"),
         (language, "it needs the header 'X-Tongue'"),
-        (template, None),
-        (response, None),
-        (either, None),
-        (perhaps, None),
-        (sent, None),
-        (called, None),
+        (answering(Template), None),
+        (answering(Response[str]), None),
+        (answering(Template | Redirect), None),
+        (answering(ASGIResponse), None),
+        (answering(ASGIApp), None),
         (paged, None),
-        (page("/html"), None),
     ],
 )
 def test_a_handler_that_declares_no_page_waits_for_a_response_that_is_one(handler: Any, reason: str | None) -> None:
@@ -196,16 +152,6 @@ def test_settings_are_inherited_from_controller_router_and_app() -> None:
         assert (settings.changefreq, settings.exclude, str(settings.lastmod)) == ("monthly", True, "2026-01-01")
 
 
-def test_learn_on_a_router_does_not_reach_parameters_named_like_secrets() -> None:
-    @get("/reset/{token:str}", media_type=MediaType.HTML)
-    async def reset(token: str) -> str:
-        return token
-
-    (route,) = routes_of(Router("/in", route_handlers=[reset], opt={"sitemap": {"learn": True}})).values()
-    assert not route.settings.learn
-    assert route.not_learned_reason
-
-
 def test_a_wrong_setting_in_opt_is_an_error_when_the_app_is_made() -> None:
     with pytest.raises(OptionError, match=r"""opt\["sitemap"\] of .*shown: there is no option 'prio'; did you mean"""):
         with_plugin(page("/", opt={"sitemap": {"prio": 1}}))
@@ -221,13 +167,8 @@ def test_a_wrong_setting_in_opt_is_an_error_when_the_app_is_made() -> None:
     [
         ("str", "käse", "/p/käse"),
         ("int", 7, "/p/7"),
-        ("float", 1.5, "/p/1.5"),
-        ("uuid", UUID(int=7), "/p/00000000-0000-0000-0000-000000000007"),
         ("date", date(2026, 5, 1), "/p/2026-05-01"),
         ("datetime", datetime(2026, 5, 1, 6), "/p/2026-05-01T06:00:00"),  # noqa: DTZ001 # as in a path
-        ("time", time(6, 30), "/p/06:30:00"),
-        ("timedelta", timedelta(minutes=1), "/p/60.0"),
-        ("path", Path("a/b"), "/p/a/b"),
         ("path", "/a/b/", "/p/a/b"),
     ],
 )
@@ -361,11 +302,3 @@ def test_the_command_line_of_litestar_has_the_commands(tmp_path: Path) -> None:
         route["route"]: route["reason"] for route in json.loads(result.stdout[result.stdout.index("{") :])["routes"]
     }
     assert found["/"] == "it answered 200 with text/html"
-
-
-def test_the_plugin_of_an_app_adds_its_commands() -> None:
-    plugin = SitemapPlugin(base_url="https://bakery.example", store="memory://")
-    Litestar([page()], plugins=[plugin])
-    group = click.Group()
-    plugin.on_cli_init(group)
-    assert {"explain", "list", "routes"} <= {*group.commands["sitemap"].commands}  # type: ignore[attr-defined]

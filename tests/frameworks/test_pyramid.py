@@ -149,12 +149,3 @@ def test_a_site_by_traversal_has_no_routes() -> None:
     site = wrapped(configure, include="/")
     assert listed(site) == ["/"]
     assert not site.explain("/nowhere").listed
-
-
-def test_hosts_are_named_by_options_alone() -> None:
-    with Configurator() as config:
-        add(config, "/")
-        app = config.make_wsgi_app()
-    site = SitemapMiddleware(app, allowed_hosts=["shop.example"], store="memory://")
-    assert wsgi(site, RequestSpec("/sitemap.xml", host="other.example")).status == 404
-    assert wsgi(site, RequestSpec("/sitemap.xml", host="shop.example")).status == 200

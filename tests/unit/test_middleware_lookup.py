@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import functools
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 import a2wsgi
@@ -22,9 +22,9 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Host, Mount, Route, Router
 from werkzeug.middleware.dispatcher import DispatcherMiddleware
 from werkzeug.middleware.proxy_fix import ProxyFix
-from werkzeug.middleware.shared_data import SharedDataMiddleware
 
 from sitemap_middleware import MiddlewareLookupError, OptionError, SitemapError, SitemapMiddleware
+from sitemap_middleware.cli.in_process_app_client import running_app
 
 from ..support.documents import locs
 from ..support.wire import DRIVERS, RequestSpec
@@ -83,14 +83,6 @@ def in_a_mount() -> Starlette:
     return Starlette(routes=[Route("/plain", lambda _: HTMLResponse("")), mount])
 
 
-def decorated(app: Any) -> Any:
-    @functools.wraps(app)
-    async def outer(scope: Any, receive: Any, send: Any) -> None:
-        await app(scope, receive, send)
-
-    return outer
-
-
 def in_a_closure() -> Any:
     site = flask_site()
     later = None
@@ -105,22 +97,13 @@ def in_a_closure() -> Any:
 SITES: dict[str, Callable[[], Any]] = {
     "the middleware itself": lambda: SitemapMiddleware(flask_app()),
     "around a Flask app": flask_site,
-    "Flask's wsgi_app": lambda: flask_site().wsgi_app,
     "in ProxyFix": behind_proxy,
-    "in SharedDataMiddleware": lambda: SharedDataMiddleware(flask_site(), {"/files": "/nowhere"}),
-    "in a dispatcher": lambda: DispatcherMiddleware(flask_site(), {"/other": flask_app()}),
     "mounted in a dispatcher": lambda: DispatcherMiddleware(flask_app(), {"/other": flask_site()}),
-    "in a2wsgi": lambda: a2wsgi.WSGIMiddleware(flask_site()),
     "in a closure": in_a_closure,
     "around a Quart app": quart_site,
-    "around a Starlette app": lambda: SitemapMiddleware(starlette_app()),
     "add_middleware of Starlette": starlette_site,
     "add_middleware of FastAPI": fastapi_site,
     "the list of Starlette": in_the_list,
-    "in CORSMiddleware": lambda: CORSMiddleware(starlette_site()),
-    "in a decorator": lambda: decorated(starlette_site()),
-    "a2wsgi around Starlette": lambda: a2wsgi.ASGIMiddleware(starlette_site()),
-    "mounted in Starlette": lambda: Starlette(routes=[Mount("/sub", starlette_site())]),
     "mounted for a host": lambda: Starlette(routes=[Host("sub.example.com", starlette_site())]),
     "mounted two levels deep": lambda: Starlette(
         routes=[Mount("/1", Router(routes=[Mount("/2", starlette_site()), Mount("/3", starlette_app())]))]
@@ -178,27 +161,16 @@ def test_a_view_finds_it_by_its_request() -> None:
 def test_a_lifespan_finds_it() -> None:
     found = []
 
-    class Lifespan:
-        def __init__(self, app: Any) -> None:
-            self.app = app
+    @asynccontextmanager
+    async def lifespan(app: Any) -> AsyncIterator[None]:
+        found.append(app.state.sitemap)
+        yield
+        found.append(SitemapMiddleware.of(app))
 
-        async def __aenter__(self) -> None:
-            found.append(self.app.state.sitemap)
-
-        async def __aexit__(self, *_: object) -> None:
-            found.append(SitemapMiddleware.of(self.app))
-
-    app = Starlette(lifespan=Lifespan)
+    app = Starlette(lifespan=lifespan)
     app.add_middleware(SitemapMiddleware)
-    messages = [{"type": "lifespan.startup"}, {"type": "lifespan.shutdown"}]
-
-    async def receive() -> Any:
-        return messages.pop(0)
-
-    async def send(_: Any) -> None:
-        pass
-
-    asyncio.run(app({"type": "lifespan", "state": {}}, receive, send))
+    with running_app(app, asynchronous=True):
+        assert found == [SitemapMiddleware.of(app)]
     assert found == [SitemapMiddleware.of(app)] * 2
 
 
