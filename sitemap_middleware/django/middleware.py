@@ -93,8 +93,8 @@ class SitemapMiddleware:
         return exchange.request()
 
 
-# A request is read as WSGI gives it in sync mode, and as ASGI does in async mode. With an ASGI server, there may be sync
-# mode, too: Django changes the mode for middleware that has only one.
+# In sync mode, a request is read as WSGI gives it, in async mode as ASGI does. An ASGI server may have sync mode, too:
+# Django changes the mode for middleware that has only one.
 
 
 def wsgi_exchange(request: HttpRequest, app: Any) -> WSGIExchange:

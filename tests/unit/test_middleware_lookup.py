@@ -24,7 +24,7 @@ from werkzeug.middleware.dispatcher import DispatcherMiddleware
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 from sitemap_middleware import MiddlewareLookupError, OptionError, SitemapError, SitemapMiddleware
-from sitemap_middleware.cli.in_process_app_client import running_app
+from sitemap_middleware.adapters.running_app import running_app
 
 from ..support.documents import locs
 from ..support.wire import DRIVERS, RequestSpec
