@@ -51,10 +51,6 @@ class SiteSignals:
         """Whether the signals cover a time, so that an edit then can be told from a deployment."""
         return self.until is None or moment <= self.until
 
-    def as_tuple(self) -> object:
-        """The signals up to the time since which too few pages were read; equal tuples mean equal signals."""
-        return self.deployments, self.templates.as_tuple()
-
 
 def site_signals(
     pages: Iterable[Page],

@@ -92,14 +92,6 @@ class TemplateChanges:
         """The time since which too few pages were read to tell edits from template changes; None if enough were."""
         return self._site[-1][0] if self._site and self._site[-1][1] == FOREVER else None
 
-    def as_tuple(self) -> object:
-        """The template changes before `ambiguous_since`; equal tuples mean equal results of `own_history`."""
-        periods = [
-            (group, [period for period in periods if period[1] != FOREVER])
-            for group, periods in sorted({**self._groups, "\n": self._site}.items())
-        ]
-        return sorted(self._common), sorted(self._shared), sorted(self._flapping), periods
-
     def own_history(self, route: str, contents: History) -> History:
         """A page's content history without shared differences, from the last possible template change on.
 

@@ -184,15 +184,6 @@ def test_probing_requests_no_provided_page_and_reads_no_provider_twice() -> None
     assert calls == ["posts"]
 
 
-@pytest.mark.parametrize("make", [on_flask, on_starlette])
-def test_many_pages_are_all_there(make: Any) -> None:
-    async def many() -> AsyncIterator[Any]:
-        for number in range(3000):
-            yield {"slug": f"{number:04}"}
-
-    assert ValuesSite(make(many)).paths() == [f"/posts/{number:04}" for number in range(3000)]
-
-
 # Forms of items
 
 UUID = uuid.UUID("12345678-1234-5678-1234-567812345678")
