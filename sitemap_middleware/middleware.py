@@ -38,49 +38,34 @@ class SitemapMiddleware:
 
     Args:
         app: the app to wrap, of either protocol.
-        base_url: scheme and host of every loc, such as ``"https://example.com"``. Without it, the sitemap is served
-            only for the framework's trusted hosts, `allowed_hosts` and localhost.
+        base_url: scheme and host of every loc; else the framework's trusted hosts, `allowed_hosts` and localhost.
         allowed_hosts: further hosts that are sites of their own.
         path: where the sitemap is, below the root path.
-        store: a store URL, or a `Store`. The default is the SQLite file sitemap.sqlite3 in Flask's instance folder if
-            there is one, else in the working directory. It is memory if that cannot be written, or in a test run.
+        store: a store URL, or a `Store`. The default is a file, or memory in a test run.
         routes: the framework's app, if it cannot be found from `app`.
         include: patterns of pages to list before they have been visited.
         exclude: patterns of pages never to list.
         learn: patterns of routes with parameters whose pages are learned from traffic.
         list_unseen: whether static routes are listed before their first visit.
-        verify: whether the middleware requests static routes that nobody has visited, in process and as a crawler
-            would, and lists only those that answer with a page. It also requests pages with new content again, within
-            seconds, to distinguish edits from content that varies. It never requests routes that are excluded, or named
-            like actions, APIs or health checks.
+        verify: whether static routes are requested, in process and as by a crawler, and listed if they are pages.
         priority: default for pages: a number, or ``"auto"``.
-        changefreq: default for pages: one of the protocol's words, or ``"auto"``, which infers it from the observed
-            changes of a page. It is omitted while more than one word is likely.
-        robots: whether the app's own robots.txt is obeyed and given a Sitemap line, and a minimal one is served if the
-            app has none. ``"disallow"``, for staging, serves a robots.txt that forbids everything, and no sitemap.
-        max_age: seconds for which a client may keep the sitemap, and after which `values`, lastmod callables and
-            robots.txt are read again.
+        changefreq: default for pages: one of the protocol's words, or ``"auto"``, by the observed changes.
+        robots: whether robots.txt is obeyed and names the sitemap; ``"disallow"`` forbids everything, for staging.
+        max_age: seconds for which a client may keep the sitemap, and after which `values` are read again.
         max_age_days: days after which a learned page that nobody requests is forgotten.
-        max_pages: the maximum number of learned pages of a site. Further ones are left out, with one warning.
+        max_pages: the maximum number of learned pages of a site.
         max_pages_per_route: the same for each route or pattern of `learn`.
         media_types: the types that are pages. The default is HTML, XHTML and PDF.
-        clock: returns POSIX seconds. It replaces the system's clock wherever the middleware needs the time.
-        metrics: where to publish the figures of `stats`: ``"prometheus"`` for its global registry, ``"opentelemetry"``
-            for the global meter provider, or a prometheus_client registry or OpenTelemetry Meter of your own.
-        enabled: if false, the middleware does nothing: it observes nothing, opens no store, and the path of the sitemap
-            is the app's own.
-        sections: pages that no route of the app gives, in documents of their own, by the name of the document:
-            ``{"guides": all_guides}`` is /sitemap-guides.xml. The items are those of `values`; each says which page it
-            is by `loc`, a path or URL of the same host.
-        report: the path of pages for people that show what is listed and why, such as ``"/sitemap-report"``. Needs the
-            extra `report`.
-        authorize: decides who may read the report: a function, of an ASGI app also an async one, that is given a
-            `ReportRequest` and returns true or false. Without it, the report is shown only in debug mode, and only to
-            this machine. To anybody else its path is the app's own.
+        clock: returns POSIX seconds, in place of the system's clock.
+        metrics: where to publish the figures of `stats`: ``"prometheus"``, ``"opentelemetry"``, a registry or a Meter.
+        enabled: if false, the middleware does nothing.
+        sections: pages that no route gives, by the name of their document: ``{"guides": all_guides}``.
+        report: the path of pages for people that show what is listed and why. Needs the extra `report`.
+        authorize: decides who may read the report: a function that is given a `ReportRequest`.
 
-    An option that is not given comes from the framework's configuration, such as
-    Flask's ``app.config["SITEMAP_BASE_URL"]``, else from an environment variable of the
-    same name. Both are read at construction.
+    ``docs/reference/options.md`` says more. An option that is not given comes from the framework's configuration, such
+    as Flask's ``app.config["SITEMAP_BASE_URL"]``, else from an environment variable of the same name. Both are read at
+    construction.
 
     Raises:
         OptionError: for an unknown option or an invalid value.

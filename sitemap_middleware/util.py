@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from secrets import token_hex
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
 
@@ -27,18 +27,14 @@ PAUSE_SECONDS: Final = 0.00005
 # Forks: threads do not survive them, and a lock may stay held forever.
 
 
-class ForkAware(Protocol):
-    """An object that holds locks, threads or handles, which a forked child must replace."""
-
-    def reset_after_fork(self) -> None:
-        """Replace them. Called in the child before any other code runs there."""
+_fork_aware: Final[weakref.WeakSet[Any]] = weakref.WeakSet()
 
 
-_fork_aware: Final[weakref.WeakSet[ForkAware]] = weakref.WeakSet()
+def reset_after_fork(owner: Any) -> None:
+    """Call the owner's `reset_after_fork` in every child that is forked during its lifetime, before anything else.
 
-
-def reset_after_fork(owner: ForkAware) -> None:
-    """Call the owner's `reset_after_fork` in every child forked during the owner's lifetime."""
+    It replaces the locks, threads and handles that the owner holds.
+    """
     _fork_aware.add(owner)
 
 
@@ -99,38 +95,26 @@ class ForkSafeLock:
 
 
 class BoundedCache(Generic[Key, Value]):
-    """A mapping of at most `max_keys` keys. The half that was stored last is always kept. Threads may share it.
-
-    Keys live in two generations. When the recent one is full it becomes the older one, and the previous older one is
-    dropped as a whole.
-    """
-
-    __slots__ = ("_generation_size", "_older", "_recent")
+    """A mapping of at most `max_keys` keys. The half that was stored last is always kept. Threads may share it."""
 
     def __init__(self, max_keys: int) -> None:
-        self._generation_size = max_keys // 2
-        self._recent: dict[Key, Value] = {}
-        self._older: dict[Key, Value] = {}
+        self._max_keys = max_keys
+        self._values: dict[Key, Value] = {}
 
     def __len__(self) -> int:
-        return len(self._recent) + len(self._older)
+        return len(self._values)
 
     def get(self, key: Key) -> Value | None:
         """Return the value stored last under a key; None if it was evicted."""
-        value = self._recent.get(key)
-        return self._older.get(key) if value is None else value
-
-    def kept_keys(self) -> list[Key]:
-        """Return the keys that are kept."""
-        return [*{**self._older, **self._recent}]
+        return self._values.get(key)
 
     def put(self, key: Key, value: Value) -> None:
         """Store a value."""
-        recent = self._recent
-        if len(recent) >= self._generation_size and key not in recent:
-            # Assigned in this order, so that a concurrent reader finds every kept key in one of the two.
-            self._older, self._recent = recent, {}
-        self._recent[key] = value
+        self._values.pop(key, None)  # so that it is the last again
+        if len(self._values) >= self._max_keys:
+            for old in list(self._values)[: (self._max_keys + 1) // 2]:
+                self._values.pop(old, None)
+        self._values[key] = value
 
 
 class WarnOnce:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from typing import Final
-from urllib.parse import parse_qsl, quote, unquote, unquote_to_bytes, urljoin, urlsplit
+from urllib.parse import SplitResult, parse_qsl, quote, unquote, unquote_to_bytes, urljoin, urlsplit
 
 import idna
 
@@ -242,15 +242,15 @@ def is_same_page(site: Site, loc: str, reference: str, request_host: str | bytes
         reference: the URL in the page, which may be relative.
         request_host: the Host header of the request, unchecked.
     """
-    try:
-        own, other = urlsplit(loc), urlsplit(urljoin(loc, reference.strip()))
-        host = normal_host(ascii_host(other.netloc), other.scheme)
-    except ValueError:
+    resolved = _resolved(loc, reference)
+    if resolved is None:
         return False
-    path = normalize_path(own.path)
-    if normalize_path(other.path) not in (path, path.removeprefix(site.root) or "/") or not _is_campaign(other.query):
-        return False
-    if other.scheme not in _DEFAULT_PORTS or host is None:
+    other, host = resolved
+    path = normalize_path(urlsplit(loc).path)
+    names = (name for name, _ in parse_qsl(other.query, keep_blank_values=True))
+    if normalize_path(other.path) not in (path, path.removeprefix(site.root) or "/") or not all(
+        map(_CAMPAIGN_PARAMETER.match, names)
+    ):
         return False
     if site.loopback or is_same_site_host(host, site.host):
         return True
@@ -261,44 +261,26 @@ def is_same_page(site: Site, loc: str, reference: str, request_host: str | bytes
 
 def is_page_url(loc: str, reference: str) -> bool:
     """Whether a URL in the page at `loc`, which may be relative, is a valid http or https URL."""
-    try:
-        other = urlsplit(urljoin(loc, reference.strip()))
-        return other.scheme in _DEFAULT_PORTS and normal_host(ascii_host(other.netloc), other.scheme) is not None
-    except ValueError:
-        return False
+    return _resolved(loc, reference) is not None
 
 
 def canonical_hint(path: str, canonical: str) -> str:
     """How to fix a page whose canonical link is another URL. `path` is percent-encoded."""
-    try:
-        parts = urlsplit(canonical)
-        host = normal_host(ascii_host(parts.netloc), parts.scheme)
-    except ValueError:
-        host = None
-    if (
-        host is not None
-        and parts.scheme in _DEFAULT_PORTS
-        and normalize_path(parts.path).endswith(normalize_path(path))
-    ):
+    resolved = _resolved("", canonical)
+    if resolved is not None and normalize_path(resolved[0].path).endswith(normalize_path(path)):
         return (
-            f'if that is the page itself, give SitemapMiddleware base_url="{parts.scheme}://{host}",'
+            f'if that is the page itself, give SitemapMiddleware base_url="{resolved[0].scheme}://{resolved[1]}",'
             " and let the server set the root path if its path is longer"
         )
     return "if that is not meant, correct the canonical links of the app"
 
 
-def _is_campaign(query: str) -> bool:
-    """Whether a query has only campaign parameters."""
-    return all(_CAMPAIGN_PARAMETER.match(name) for name, _ in parse_qsl(query, keep_blank_values=True))
-
-
 def is_same_path(loc: str, reference: str) -> bool:
     """Whether a redirect keeps the path and only changes scheme or host, such as ``http`` to ``https``."""
-    try:
-        own, other = urlsplit(loc), urlsplit(urljoin(loc, reference.strip()))
-    except ValueError:
+    resolved = _resolved(loc, reference)
+    if resolved is None:
         return False
-    return normalize_path(own.path) == normalize_path(other.path) and not other.query
+    return normalize_path(urlsplit(loc).path) == normalize_path(resolved[0].path) and not resolved[0].query
 
 
 def redirect_target(site: Site, scheme: str, host: str, path: str, target: str) -> tuple[str, str, str] | None:
@@ -311,15 +293,22 @@ def redirect_target(site: Site, scheme: str, host: str, path: str, target: str) 
         path: of the request, decoded.
         target: the Location header.
     """
+    resolved = _resolved(f"{scheme}://{host}{quote(path)}", target)
+    if resolved is None:
+        return None
+    parts, target_host = resolved
+    is_other_site = target_host != host and not is_same_site_host(target_host, site.host)
+    return None if is_other_site or parts.query else (parts.scheme, target_host, unquote(parts.path) or "/")
+
+
+def _resolved(base: str, reference: str) -> tuple[SplitResult, str] | None:
+    """A URL, which may be relative to another, and its normalized host; None if it is no valid http or https URL."""
     try:
-        parts = urlsplit(urljoin(f"{scheme}://{host}{quote(path)}", target.strip()))
-        target_host = normal_host(ascii_host(parts.netloc), parts.scheme)
+        parts = urlsplit(urljoin(base, reference.strip()))
+        host = normal_host(ascii_host(parts.netloc), parts.scheme)
     except ValueError:
         return None
-    if target_host is None or parts.scheme not in _DEFAULT_PORTS or parts.query:
-        return None
-    is_other_site = target_host != host and not is_same_site_host(target_host, site.host)
-    return None if is_other_site else (parts.scheme, target_host, unquote(parts.path) or "/")
+    return None if host is None or parts.scheme not in _DEFAULT_PORTS else (parts, host)
 
 
 def normalize_path(path: str) -> str:

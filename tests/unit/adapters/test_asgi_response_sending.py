@@ -15,10 +15,8 @@ import pytest
 import trio
 
 from sitemap_middleware.adapters.asgi import send_response
-from sitemap_middleware.adapters.running_app import running_app
 from sitemap_middleware.documents.responses import MAX_SINGLE_PART_BYTES
 from sitemap_middleware.http.messages import Response
-from sitemap_middleware.models import Site
 from tests.servers.test_processes import HOST, Launch, gunicorn, uvicorn
 from tests.support.waiting import until
 
@@ -107,18 +105,6 @@ def test_gzip_and_identity_are_one_document_whole_or_in_parts(protocol: str) -> 
     assert plain.header("etag") != zipped.header("etag")
     head = DRIVERS[protocol](app, RequestSpec("/sitemap.xml", "HEAD"))
     assert (head.status, sorted(head.headers), head.body) == (200, sorted(plain.headers), b"")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
-def test_a_client_within_the_process_gets_a_large_document_whole(protocol: str) -> None:
-    site = Site("http", "localhost", loopback=True)
-    app = getattr(large_site, f"inner_{protocol}")
-    with running_app(app, asynchronous=protocol == "asgi") as running:
-        send_request = running.client(site)
-        plain, zipped = send_request("/sitemap.xml", "identity"), send_request("/sitemap.xml", "gzip")
-    assert gzip.decompress(zipped.body) == plain.body
-    assert len(locs(plain.body)) == len(large_site.NAMES)
 
 
 # On real servers

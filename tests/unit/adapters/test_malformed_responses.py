@@ -8,18 +8,11 @@ from concurrent.futures import Future
 from typing import Any
 
 import pytest
-from starlette.applications import Starlette
-from starlette.responses import HTMLResponse
-from starlette.routing import Route
 
-from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.adapters import asgi_client
 from sitemap_middleware.adapters.asgi_client import request_app
 from sitemap_middleware.adapters.wsgi_client import resolve_response
 from sitemap_middleware.http.messages import Response
-
-from ...support.documents import locs
-from ...support.wire import RequestSpec, asgi
 
 START = {"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/plain")]}
 BODY = {"type": "http.response.body", "body": b"text"}
@@ -50,27 +43,17 @@ def asked_of_wsgi(app: Callable[..., Any]) -> Future[Response | None]:
 
 MALFORMED = {
     "text as body": (START, BODY | {"body": "text"}),
-    "no bytes as body": (START, BODY | {"body": None}),
-    "a number as body": (START, BODY | {"body": 5}),
-    "a list as body": (START, BODY | {"body": [b"text"]}),
     "text in a later part": (START, BODY | {"more_body": True}, BODY | {"body": "text"}),
     "body before the start": (BODY,),
     "two starts": (START, START, BODY),
     "no status": ({"type": "http.response.start"}, BODY),
     "text as status": (START | {"status": "200 OK"}, BODY),
     "informational status": (START | {"status": 101}, BODY),
-    "status 0": (START | {"status": 0}, BODY),
-    "status of four digits": (START | {"status": 2000}, BODY),
     "text as headers": (START | {"headers": [("content-type", "text/plain")]}, BODY),
-    "headers as a dict": (START | {"headers": {b"content-type": b"text/plain"}}, BODY),
-    "headers without a value": (START | {"headers": [(b"content-type",)]}, BODY),
     "a number as header": (START | {"headers": [(b"content-length", 4)]}, BODY),
-    "no headers": (START | {"headers": None}, BODY),
     "no type": ({"status": 200}, BODY),
-    "no message": (None, BODY),
     "bytes as message": (b"text",),
     "nothing": (),
-    "no body": (START,),
     "no end": (START, BODY | {"more_body": True}),
 }
 
@@ -88,10 +71,8 @@ def test_an_app_that_goes_on_after_a_refused_message_answers_with_the_rest(monke
 
 WELL_FORMED = {
     "no headers": ({"type": "http.response.start", "status": 200}, BODY),
-    "headers as lists": (START | {"headers": [[b"Content-Type", b"text/plain"]]}, BODY),
     "headers as an iterator": (START | {"headers": iter([(b"content-type", b"text/plain")])}, BODY),
     "a bytearray": (START, BODY | {"body": bytearray(b"text")}),
-    "a view of memory": (START, BODY | {"body": memoryview(b"text")}),
     "a last part without a body": (START, BODY | {"more_body": True}, {"type": "http.response.body"}),
     "an unknown message": (START, {"type": "http.response.trailers", "headers": []}, BODY),
     "more after the end": (START, BODY, BODY | {"body": b""}),
@@ -103,21 +84,6 @@ def test_what_servers_accept_is_a_response(messages: Any, monkeypatch: pytest.Mo
     response = asked_of_asgi(monkeypatch, *messages).result(0)
     assert response is not None
     assert (response.status, response.body) == (200, b"text")
-
-
-def test_a_robots_txt_of_text_costs_no_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asgi_client, "PROBE_TIMEOUT_SECONDS", 600)
-    pages = Starlette(routes=[Route("/", lambda _: HTMLResponse("A page"))])
-
-    async def app(scope: Any, receive: Any, send: Any) -> None:
-        if scope["path"] != "/robots.txt":
-            await pages(scope, receive, send)
-            return
-        await send(START)
-        await send(BODY | {"body": "User-agent: *\nDisallow:\n"})
-
-    wrapped = SitemapMiddleware(app, routes=pages, store="memory://", base_url="https://example.com", verify=False)
-    assert locs(asgi(wrapped, RequestSpec("/sitemap.xml")).body) == ["https://example.com/"]
 
 
 def _generator(start_response: Any, *chunks: Any) -> Iterator[Any]:
@@ -137,17 +103,12 @@ class Closing:
 
 MALFORMED_WSGI: dict[str, Callable[[Any], Any]] = {
     "nothing": lambda start: start("200 OK", HEADERS) and None,
-    "text": lambda start: start("200 OK", HEADERS) and "text",
-    "bytes": lambda start: start("200 OK", HEADERS) and b"text",
-    "a number": lambda start: start("200 OK", HEADERS) and 5,
     "a list of text": lambda start: start("200 OK", HEADERS) and ["text"],
-    "a list with None": lambda start: start("200 OK", HEADERS) and [b"text", None],
     "a generator of text": lambda start: _generator(start, b"text", "text"),
     "no start": lambda _: [b"text"],
     "a start without headers": lambda start: start("200 OK") and [b"text"],
     "a status without a number": lambda start: start("OK", HEADERS) and [b"text"],
     "a number as status": lambda start: start(200, HEADERS) and [b"text"],
-    "no headers": lambda start: start("200 OK", None) and [b"text"],
     "headers without a value": lambda start: start("200 OK", [("Content-Type",)]) and [b"text"],
 }
 
@@ -160,9 +121,7 @@ def test_a_malformed_wsgi_response_fails_the_request_at_once(app: Callable[[Any]
 WELL_FORMED_WSGI: dict[str, Callable[[Any], Any]] = {
     "a tuple": lambda start: start("200 OK", HEADERS) and (b"te", b"xt"),
     "a generator": lambda start: _generator(start, b"te", b"", b"xt"),
-    "bytearrays": lambda start: start("200 OK", HEADERS) and [bytearray(b"text")],
     "written": lambda start: start("200 OK", HEADERS)(b"text") or [],
-    "exc_info by position": lambda start: start("200 OK", HEADERS, None) and [b"text"],
     "exc_info by name": lambda start: start("200 OK", HEADERS, exc_info=None) and [b"text"],
     "all by name": lambda start: start(status="200 OK", headers=HEADERS) and [b"text"],
     "a start replaced": lambda start: (

@@ -14,11 +14,11 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
-from werkzeug.middleware.proxy_fix import ProxyFix
 from werkzeug.test import create_environ, run_wsgi_app
 
 from sitemap_middleware import SitemapMiddleware
-from sitemap_middleware.adapters.probe import PROBE_CLIENT_ADDRESS
+from sitemap_middleware.adapters.probe import PROBE_ACCEPT, PROBE_CLIENT_ADDRESS
+from sitemap_middleware.http.messages import PROBE_USER_AGENT
 from sitemap_middleware.http.proxies import ADDRESS_HEADERS
 
 from ...support.documents import locs
@@ -179,16 +179,14 @@ def test_single_threaded_server_probes_only_after_anonymous_requests() -> None:
 
 OFFICE = "10.0.0.7"
 SPELLINGS = [
-    {"x_forwarded_for": OFFICE},
     {"x_forwarded_for": f"1.2.3.4, {OFFICE}, 10.0.0.8"},
-    {"forwarded": f"for={OFFICE};proto=https"},
     {"forwarded": f'For="{OFFICE}:4711"; by=10.0.0.9 , for = {OFFICE};host={HOST}'},
-    *({name.replace("-", "_"): OFFICE} for name in sorted(ADDRESS_HEADERS)),
+    {name.replace("-", "_"): OFFICE for name in ADDRESS_HEADERS},
 ]
 
 
 @BOTH
-@pytest.mark.parametrize("forwarding", SPELLINGS, ids=str)
+@pytest.mark.parametrize("forwarding", SPELLINGS, ids=["X-Forwarded-For", "Forwarded", "all others"])
 @pytest.mark.parametrize("path", ["/intranet", "/robots.txt"])
 def test_own_requests_do_not_come_from_the_visitors_address(
     protocol: str, forwarding: dict[str, str], path: str
@@ -215,92 +213,28 @@ def test_probes_without_a_proxy_use_an_unassigned_address(protocol: str) -> None
 # What they repeat of the connection
 
 
-HOSTILE = [
-    {"x_forwarded_prefix": "/evil"},
-    {"x_forwarded_prefix": "evil"},
-    {"x_forwarded_prefix": "/evil, /evil"},
-    {"x_forwarded_prefix": "//evil.example"},
-    {"x_forwarded_prefix": "/"},
-    {"x_forwarded_prefix": ""},
-    {"x_script_name": "/evil"},
-    {"x_script_name": "/page"},
-    {"x_forwarded_port": "666"},
-    {"x_forwarded_port": "80"},
-    {"x_forwarded_port": "443, 666"},
-    {"x_forwarded_port": "evil"},
-    {"x_forwarded_server": "evil.example"},
-    {"x_forwarded_proto": "evil"},
-    {"x_forwarded_proto": "https, evil"},
-    {"x_forwarded_proto": ""},
-    {"x_scheme": "evil"},
-    {"x_forwarded_scheme": "javascript"},
-    {"x_forwarded_host": "evil.example", "x_forwarded_prefix": "/evil", "x_forwarded_port": "1"},
-]
-
-
-def believing(protocol: str) -> Any:
-    """Wrap an app in a middleware that trusts every header that describes the connection."""
-
-    def wsgi(app: Any) -> Any:
-        def script_name(environ: Any, start_response: Any) -> Any:
-            if "HTTP_X_SCRIPT_NAME" in environ:
-                environ["SCRIPT_NAME"] = environ["HTTP_X_SCRIPT_NAME"]
-                environ["PATH_INFO"] = environ["PATH_INFO"].removeprefix(environ["SCRIPT_NAME"])
-            for name in ("HTTP_X_SCHEME", "HTTP_X_FORWARDED_SCHEME"):
-                environ["wsgi.url_scheme"] = environ.get(name, environ["wsgi.url_scheme"])
-            environ["HTTP_HOST"] = environ.get("HTTP_X_FORWARDED_SERVER", environ["HTTP_HOST"])
-            return app(environ, start_response)
-
-        return ProxyFix(script_name, x_proto=1, x_host=1, x_port=1, x_prefix=1)
-
-    def asgi(app: Any) -> Any:
-        async def called(scope: Any, receive: Any, send: Any) -> None:
-            fields = {name.decode(): value.decode() for name, value in scope["headers"]}
-            prefix = fields.get("x-forwarded-prefix", fields.get("x-script-name", scope.get("root_path", "")))
-            host = fields.get("x-forwarded-host", fields.get("x-forwarded-server", fields["host"]))
-            port = fields.get("x-forwarded-port", "443").rpartition(",")[2].strip()
-            scheme = scope["scheme"]
-            for name in ("x-forwarded-proto", "x-scheme", "x-forwarded-scheme"):
-                scheme = fields.get(name, scheme).rpartition(",")[2].strip()
-            headers = [(name, value) for name, value in scope["headers"] if name != b"host"]
-            headers.append((b"host", (host if port == "443" else f"{host}:{port}").encode()))
-            path = scope["path"].removeprefix(scope.get("root_path", ""))
-            await app(
-                scope | {"root_path": prefix, "headers": headers, "scheme": scheme, "path": prefix + path},
-                receive,
-                send,
-            )
-
-        return called
-
-    return wsgi if protocol == "wsgi" else asgi
-
-
-def own_url(seen: Seen) -> str:
-    """The URL that an app takes a request to be for."""
-    raw = seen.raw
-    if "wsgi.version" in raw:
-        return str(flask.request.base_url)
-    host = dict(raw["headers"])[b"host"].decode()
-    return f"{raw['scheme']}://{host}{raw['path']}"
-
-
 @BOTH
-@pytest.mark.parametrize("headers", HOSTILE, ids=str)
-@pytest.mark.parametrize("root", ["", "/shop"])
-def test_forged_connection_headers_change_no_listing(protocol: str, headers: dict[str, str], root: str) -> None:
-    requested_urls: list[str] = []
-
-    def view(seen: Seen) -> Any:
-        requested_urls.append(own_url(seen))
-        return 200, {"Link": f'<{requested_urls[-1]}>; rel="canonical"'}
-
-    app = site(protocol, view, "/", "/page", wrap=believing(protocol))
-    fields = [(name.replace("_", "-"), value) for name, value in headers.items()]
-    sent = RequestSpec("/sitemap.xml", host=HOST, scheme="https", headers=fields, root=root)
-    DRIVERS[protocol](app, sent)
-    assert sorted(requested_urls) == [f"{BASE}{root}/", f"{BASE}{root}/page"]
-    assert locs(DRIVERS[protocol](app, sent).body) == [f"{BASE}{root}/", f"{BASE}{root}/page"]
+def test_of_forged_connection_headers_only_a_scheme_is_repeated(protocol: str) -> None:
+    seen: list[dict[str, str]] = []
+    forged = {
+        **dict.fromkeys(["x_forwarded_host", "x_forwarded_server", "x_host", "x_original_host"], "evil.example"),
+        **dict.fromkeys(["x_forwarded_prefix", "x_script_name", "x_original_url"], "/evil"),
+        "x_forwarded_port": "666",
+        "x_forwarded_proto": "https, evil",
+        "x_forwarded_scheme": "javascript",
+        "x_scheme": "",
+        "x_forwarded_ssl": "on",
+        "forwarded": "host=evil.example;proto=https",
+    }
+    app = site(protocol, lambda request: seen.append(request.headers) or "A page", "/page")
+    assert listed(protocol, app, **forged) == ["/page"]
+    (headers,) = seen
+    assert headers == {
+        "host": HOST,
+        "user-agent": PROBE_USER_AGENT,
+        "accept": PROBE_ACCEPT,
+        "x-forwarded-ssl": "on",
+    }
 
 
 # Which host they are for
@@ -353,9 +287,3 @@ def test_app_that_redirects_forwarded_http_is_probed_by_https(protocol: str) -> 
         return (301, {"Location": f"{BASE}{seen.path}"}) if seen.headers.get("x-forwarded-proto") == "http" else "A"
 
     assert listed(protocol, site(protocol, view, "/"), x_forwarded_proto="http") == ["/"]
-
-
-# Which host visitors ask for
-
-
-# Test clients
