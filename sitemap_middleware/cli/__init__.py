@@ -10,6 +10,6 @@ _EXTRAS: Final = {"click": "cli", "rich": "cli", "httpx": "check", "jinja2": "re
 
 def missing_library_message(error: ModuleNotFoundError) -> str | None:
     """How to install a library of the command line that cannot be imported; None if it is another module."""
-    if (extra := _EXTRAS.get((error.name or "").partition(".")[0])) is None:
-        return None
-    return f'the command needs {error.name}: pip install "sitemap-middleware[{extra}]"'
+    library = (error.name or "").partition(".")[0]
+    extra = _EXTRAS.get(library)
+    return None if extra is None else f'the command needs {library}: pip install "sitemap-middleware[{extra}]"'

@@ -6,12 +6,10 @@ import contextlib
 import functools
 import gzip
 import json
-import os
 import re
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 from xml.etree import ElementTree as ET
@@ -20,7 +18,7 @@ import click
 
 from ..adapters.running_app import Fetch
 from ..exceptions import SitemapError
-from ..http.messages import GENERATING_HEADER, Response
+from ..http.messages import GENERATING_HEADER
 from ..models import Site
 from ..report.request_handler import EXTRA_MISSING
 from ..stores.default import only_existing_files
@@ -150,54 +148,50 @@ def export(
 ) -> list[ExportedFile]:
     """Write a sitemap and its documents into a folder, each also compressed with gzip; return the files.
 
-    Files are replaced atomically, the sitemap itself last, so that a reader never finds
-    an index of missing files. Documents that only an earlier export wrote are removed.
-    Documents that the app is still generating are waited for without limit.
-
-    Args:
-        fetch: requests a document from the app.
-        site: the site of the sitemap.
-        path: the sitemap's decoded path.
-        folder: the folder for the files.
-        on_progress: called with the number of documents written so far, and of all.
-        pause: waits for so many seconds.
+    Files are replaced atomically, the sitemap itself last, so that a reader never finds an index of missing files.
+    Documents that only an earlier export wrote are removed. Those that the app is still generating are waited for.
 
     Raises:
-        SitemapError: the app does not serve the sitemap, or not all of its documents.
+        SitemapError: the app does not serve the sitemap, or not all of its documents. Nothing is written.
         OSError: a file cannot be written.
     """
-    read = functools.partial(_read, fetch, site.base_url, pause)
-    sitemap, document_paths = read(path), list[str]()
-    written, missing = list[ExportedFile](), None
-    for _ in range(MAX_ROUNDS):
-        document_paths = list(_document_paths(gzip.decompress(sitemap), site))
-        on_progress(0, len(document_paths) + 1)
-        written, missing = [], None
-        for count, document in enumerate(document_paths, 1):
-            try:
-                written.append(_write(folder, document, read(document)))
-            except _DocumentMissing as error:  # an error only if the index still names it when it is fetched again
-                missing = error
-            on_progress(count, len(document_paths) + 1)
-        earlier, sitemap = sitemap, read(path)
-        if gzip.decompress(sitemap) == gzip.decompress(earlier):
-            break
-    if missing is not None:
-        raise missing
-    previous_files = _previously_exported(folder / path.lstrip("/"), site, folder)
-    written.append(_write(folder, path, sitemap))
-    on_progress(len(document_paths) + 1, len(document_paths) + 1)
+    documents = _fetch_all(functools.partial(_read, fetch, site.base_url, pause), site, path, on_progress)
+    earlier_files = _previously_exported(folder / path.lstrip("/"), site, folder)
+    written = [_write(folder, document, gzipped) for document, gzipped in documents.items()]
     current_files = {path for file in written for path in (file.path, _gzipped(file.path))}
-    for file in previous_files:
+    for file in earlier_files:
         if file not in current_files:
             file.unlink(missing_ok=True)
     return written
 
 
+def _fetch_all(
+    read: Callable[[str], bytes], site: Site, path: str, on_progress: Callable[[int, int | None], None]
+) -> dict[str, bytes]:
+    """Fetch the documents of a sitemap, gzipped, and the sitemap itself last, until it has not changed meanwhile."""
+    sitemap = read(path)
+    for _ in range(MAX_ROUNDS):
+        names = list(_document_paths(gzip.decompress(sitemap), site))
+        documents: dict[str, bytes] = {}
+        missing: _DocumentMissing | None = None
+        for count, name in enumerate(names):
+            on_progress(count, len(names) + 1)
+            try:
+                documents[name] = read(name)
+            except _DocumentMissing as error:  # an error only if the sitemap still names it when it is fetched again
+                missing = error
+        earlier, sitemap = sitemap, read(path)
+        if gzip.decompress(sitemap) == gzip.decompress(earlier):
+            break
+    if missing is not None:
+        raise missing
+    return {**documents, path: sitemap}
+
+
 def _read(fetch: Fetch, base_url: str, pause: Callable[[float], None], path: str) -> bytes:
     """Fetch a document, gzipped; wait while the app is generating it."""
     response = fetch(path, "gzip")
-    while response.status == 503 and _is_generating(response):
+    while response.status == 503 and GENERATING_HEADER[1] in dict(response.headers).values():
         pause(RETRY_SECONDS)
         response = fetch(path, "gzip")
     if response.status != 200:
@@ -213,11 +207,6 @@ def _read(fetch: Fetch, base_url: str, pause: Callable[[float], None], path: str
             " give the site's own --base-url and --root-path"
         )
     return response.body
-
-
-def _is_generating(response: Response) -> bool:
-    name, value = GENERATING_HEADER
-    return dict(response.headers).get(name.lower()) == value
 
 
 def _document_paths(body: bytes, site: Site) -> Iterator[str]:
@@ -242,16 +231,12 @@ def _gzipped(path: Path) -> Path:
 
 def _replace(path: Path, content: bytes) -> None:
     """Write a file atomically."""
-    with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as temporary:
-        try:
-            temporary.write(content)
-            temporary.flush()
-            os.fsync(temporary.fileno())
-            Path(temporary.name).chmod(0o644)
-            Path(temporary.name).replace(path)
-        except BaseException:
-            Path(temporary.name).unlink(missing_ok=True)
-            raise
+    temporary = path.with_name(f".{path.name}.new")
+    try:
+        temporary.write_bytes(content)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def _previously_exported(sitemap: Path, site: Site, folder: Path) -> list[Path]:

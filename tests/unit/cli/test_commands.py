@@ -23,7 +23,7 @@ from starlette.applications import Starlette
 from starlette.responses import HTMLResponse
 from starlette.routing import Route
 
-from sitemap_middleware import SitemapMiddleware, sitemap
+from sitemap_middleware import SitemapMiddleware, __main__, sitemap
 from sitemap_middleware.cli.main import command, commands_for
 from sitemap_middleware.stores.base import SCHEMA_VERSION
 from sitemap_middleware.stores.sqlite import SQLiteStore
@@ -35,7 +35,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 BLOG = """
 import flask
-from sitemap_middleware import SitemapMiddleware, sitemap
+from sitemap_middleware import SitemapMiddleware, __main__, sitemap
 
 def create_app(name="blog", *, base_url="https://blog.example", **more):
     app = flask.Flask(name, static_folder=None)
@@ -546,28 +546,19 @@ def test_unreadable_store_is_left_alone_and_reported(spoil: Any, error: str, sto
     assert files(store.parent) == before
 
 
-# The command, as a process
+# The program
 
 
-WITHOUT = """
-import sys
-
-class Missing:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] == "rich":
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-
-sys.meta_path.insert(0, Missing())
-from sitemap_middleware.__main__ import main
-main()
-"""
-
-
-def test_without_its_libraries_it_names_the_extra() -> None:
-    start = [sys.executable, "-c", WITHOUT, "routes", "app:app"]
-    answer = subprocess.run(start, capture_output=True, text=True, check=False, timeout=60)
-    assert (answer.returncode, answer.stdout) == (2, "")
-    assert answer.stderr == 'Error: the command needs rich: pip install "sitemap-middleware[cli]"\n'
+def test_without_its_libraries_it_names_the_extra(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in list(sys.modules):
+        if name.startswith(("sitemap_middleware.cli.", "rich.")) or name == "rich":
+            monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "rich", None)
+    with pytest.raises(SystemExit, match="2"):
+        __main__.main()
+    assert capsys.readouterr() == ("", 'Error: the command needs rich: pip install "sitemap-middleware[cli]"\n')
 
 
 @pytest.mark.parametrize(
