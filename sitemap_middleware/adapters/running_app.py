@@ -51,14 +51,9 @@ class RunningApp:
     """Why the app failed to start; None if it started, or has no lifespan."""
 
     def client(self, site: Site, wait_seconds: float = MAX_WAIT_SECONDS) -> Fetch:
-        """Return a function that requests pages of a site from the app.
+        """Return a function that requests pages of a site from the app. Raises `SitemapError` if it did not start.
 
-        Args:
-            site: the site.
-            wait_seconds: seconds for which the middleware may request pages of the app before it responds.
-
-        Raises:
-            SitemapError: the app failed to start.
+        The middleware may request pages of the app for so many seconds before it responds.
         """
         send = self._send
         if send is None or self.failure is not None:
@@ -79,12 +74,7 @@ class RunningApp:
 
 @contextlib.contextmanager
 def running_app(app: Any, *, asynchronous: bool) -> Iterator[RunningApp]:
-    """Provide an app that runs as under a server: an ASGI app is started, and shut down at the end.
-
-    Args:
-        app: the app.
-        asynchronous: whether the app speaks ASGI.
-    """
+    """Provide an app that runs as under a server: an ASGI app (`asynchronous`) is started, and shut down at the end."""
     if not asynchronous:
         with ThreadPoolExecutor(1, "sitemap_middleware-app") as executor:
             yield RunningApp(partial(_send_to_wsgi, executor, app))

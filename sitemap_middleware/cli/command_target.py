@@ -50,16 +50,9 @@ def reporting_errors() -> Iterator[None]:
 
 
 def open_target(app: Any, *, base_url: str | None, root_path: str | None, factory: bool = False) -> Target:
-    """Load an app for a command. Invalid options are rejected before the app is imported.
+    """Load an app, which may be given by its name, for a command. The path of --base-url is the root path.
 
-    Args:
-        app: the app, or its name as `module:attribute`.
-        base_url: the option --base-url. Its path is the root path.
-        root_path: the option --root-path.
-        factory: whether the name is that of an app factory, even if it does not look like one.
-
-    Raises:
-        CommandError: an option is invalid, or the app cannot be loaded.
+    Raises `CommandError` if the app cannot be loaded, or, before it is imported, if an option is invalid.
     """
     site = None if base_url is None else parse_base_url(base_url, "--base-url")
     root = None if root_path is None else root_of(root_path)
@@ -131,7 +124,7 @@ class Target:
             raise CommandError(f"there is no {what}: {self.service.not_served_reason()}")
         with self.started() as started:
             started.running.client(site)  # fails if the app did not start
-            started.complete_routes(site)
+            started.service.complete_routes(site, started.running.async_collector)
             yield started, site
 
     @property
@@ -185,12 +178,8 @@ class Target:
     def snapshots(self, *, are_urls: bool = False, requests: bool = False) -> tuple[list[SiteSnapshot], list[str]]:
         """Return a snapshot of each site, the one that the options name first; and notes on what is not known here.
 
-        Args:
-            are_urls: whether the command is about whole URLs: they name their sites, so no note says which one it is.
-            requests: whether the sitemaps are requested first, so that the middleware requests what it has not seen.
-
-        Raises:
-            StoreError: the store cannot be read.
+        Whole URLs (`are_urls`) name their sites, so no note says which one it is. With `requests`, the sitemaps are
+        requested first, so that the middleware requests what it has not seen. Raises `StoreError`.
         """
         sites = self.sites(are_urls=are_urls)
         store, missing = open_readonly(self.service.store)
@@ -228,21 +217,12 @@ class Target:
         return snapshots, list(notes)
 
     def _snapshot(self, site: Site) -> SiteSnapshot:
-        self.complete_routes(site)
+        self.service.complete_routes(site, self.running.async_collector)
         snapshot = self.service.snapshot(site, open_readonly(self.service.store)[0])
         return replace(snapshot, async_collector=self.running.async_collector)
 
-    def complete_routes(self, site: Site) -> None:
-        """See `SitemapService.complete_routes`."""
-        self.service.complete_routes(site, self.running.async_collector)
-
     def other_site_hint(self, site: Site, *more: Site) -> str:
-        """Return which option to give if the store has pages only of another site that may be meant; else nothing.
-
-        Args:
-            site: the site that the command is about.
-            more: other sites that it is about.
-        """
+        """Return which option to give if the store has pages only of another site that may be meant; else nothing."""
         stored, own = _stored_keys(self.service), {other.store_key for other in (site, *more)}
         others = [key for key in stored if key not in own and (not self.is_site_known or _is_same_host_key(site, key))]
         if site.store_key in stored or not others:

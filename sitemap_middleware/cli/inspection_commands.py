@@ -11,7 +11,7 @@ import json
 import sys
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import click
 
@@ -45,11 +45,21 @@ def _store_hint() -> str:
     return f"Give a store, such as {found} or redis://localhost, or its app, {terminal.APP_EXAMPLE}."
 
 
+class _View(NamedTuple):
+    """A started app, as a command looks at it."""
+
+    target: Target
+    snapshots: list[SiteSnapshot]
+    notes: list[str]
+    update: Update
+    """Shows progress."""
+
+
 @contextlib.contextmanager
-def _looking_at(app: Any, what: str, options: dict[str, Any]) -> Iterator[tuple[Target, Update]]:
-    """Provide a started app, and a function that shows progress."""
+def _view(app: Any, what: str, *, no_requests: bool, are_urls: bool = False, **options: Any) -> Iterator[_View]:
+    """Look at an app. `options` are those of `open_target`, `are_urls` that of `Target.snapshots`."""
     with reporting_errors(), progress(what) as update, open_target(app, **options).started() as target:
-        yield target, update
+        yield _View(target, *target.snapshots(are_urls=are_urls, requests=not no_requests), update)
 
 
 def _print_json(rows: object) -> None:
@@ -60,15 +70,14 @@ def _print_json(rows: object) -> None:
 @terminal.app_options
 @_no_requests_option
 @click.argument("pages", metavar="PAGE...", nargs=-1, required=True)
-def explain(app: Any, pages: tuple[str, ...], *, no_requests: bool, as_json: bool, **options: Any) -> None:
+def explain(app: Any, pages: tuple[str, ...], *, as_json: bool, **options: Any) -> None:
     """Show whether pages are listed, and why.
 
     For each PAGE, a URL or a path that starts with a slash: which rule decided, and what was observed.
     The exit status is 0 if all are listed, 1 if one is not, and 2 for an error.
     """
-    with _looking_at(app, "reading", options) as (target, _):
-        are_urls = not any(page.startswith("/") for page in pages)
-        snapshots, notes = target.snapshots(are_urls=are_urls, requests=not no_requests)
+    are_urls = not any(page.startswith("/") for page in pages)
+    with _view(app, "reading", are_urls=are_urls, **options) as (target, snapshots, notes, _):
         explanations, errors = _explain_pages(target, pages, snapshots)
         failures = [*dict.fromkeys(target.service.failing_values(snapshots))]
     if as_json and explanations:
@@ -102,10 +111,9 @@ def _explain_pages(
     for page in pages:
         try:
             snapshot, path, has_query = target.find_page(page, snapshots)
+            explanations.append((page, target.service.explain(path, snapshot), has_query))
         except CommandError as error:
             errors.append(error)
-        else:
-            explanations.append((page, target.service.explain(path, snapshot), has_query))
     return explanations, errors
 
 
@@ -114,13 +122,11 @@ def _explain_pages(
 @_no_requests_option
 @click.option("--not-listed", is_flag=True, help="Print the known pages that are not listed, with the reason.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
-def list_(app: Any, *, not_listed: bool, no_requests: bool, as_json: bool, as_csv: bool, **options: Any) -> None:
+def list_(app: Any, *, not_listed: bool, as_json: bool, as_csv: bool, **options: Any) -> None:
     """List the pages in the sitemap, with their dates."""
-    with _looking_at(app, "pages read", options) as (target, update):
-        snapshots, notes = target.snapshots(requests=not no_requests)
-        lines = [
-            line for line in counted(target.service.url_report(snapshots), update) if line.listed is not not_listed
-        ]
+    with _view(app, "pages read", **options) as (target, snapshots, notes, update):
+        every_line = counted(target.service.url_report(snapshots), update)
+        lines = [line for line in every_line if line.listed is not not_listed]
     if as_csv:
         click.echo(results.pages_as_csv(lines), nl=False)
     elif as_json:
@@ -140,13 +146,12 @@ def list_(app: Any, *, not_listed: bool, no_requests: bool, as_json: bool, as_cs
     show_default=True,
     help="An age such as 24h, 7d or 2w, or a date or datetime such as 2026-01-31.",
 )
-def changes(app: Any, *, since: str, no_requests: bool, as_json: bool, **options: Any) -> None:
+def changes(app: Any, *, since: str, as_json: bool, **options: Any) -> None:
     """Show what changed in the sitemap.
 
     New pages, pages that are no longer listed, and dates that moved, as far as the store has evidence of them.
     """
-    with _looking_at(app, "pages read", options) as (target, _):
-        snapshots, notes = target.snapshots(requests=not no_requests)
+    with _view(app, "pages read", **options) as (target, snapshots, notes, _):
         moment = terminal.parse_since(since, snapshots[0].now)
         found = list(target.service.changes(snapshots, moment))
     if as_json:
@@ -164,7 +169,7 @@ def changes(app: Any, *, since: str, no_requests: bool, as_json: bool, **options
     help="Exit with 1 if a route with parameters is neither enumerated, learned nor excluded, if values fail, if a"
     " pattern of an option matches nothing, or if the app does not start.",
 )
-def routes_(app: Any, *, strict: bool, no_requests: bool, as_json: bool, **options: Any) -> None:
+def routes_(app: Any, *, strict: bool, as_json: bool, **options: Any) -> None:
     """Show what becomes of every route.
 
     For each route: whether it is listed, why not, and how many of its pages were seen.
@@ -172,8 +177,7 @@ def routes_(app: Any, *, strict: bool, no_requests: bool, as_json: bool, **optio
     Routes with parameters that are neither enumerated, learned nor excluded are repeated at the end, and so are
     values that fail, and patterns of the options exclude, include and learn that match nothing.
     """
-    with _looking_at(app, "reading", options) as (target, _):
-        snapshots, notes = target.snapshots(requests=not no_requests)
+    with _view(app, "reading", **options) as (target, snapshots, notes, _):
         reports = target.service.route_report(snapshots)
         sitemap_url = snapshots[0].site.base_url + target.service.options.path
     if as_json:

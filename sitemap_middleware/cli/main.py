@@ -33,11 +33,7 @@ def command() -> None:
 
 
 def commands_for(app: Any) -> click.Group:
-    """Return the commands with an app in place of their argument: for the command line of a framework.
-
-    Args:
-        app: an app object, with a SitemapMiddleware among its layers when a command runs.
-    """
+    """Return the commands with an app object in place of their argument: for the command line of a framework."""
     group = click.Group("sitemap", help=_without_names(command.help), context_settings=command.context_settings)
     for original in command.commands.values():
         bound = copy.copy(original)

@@ -102,14 +102,9 @@ class Identities:
     """Finds out whose addresses are. Without ranges and the network, all are unverified."""
 
     def __init__(self, folder: Path | None = None, *, asks_network: bool = False) -> None:
-        """Use what is known.
+        """Read the files of published ranges in a folder, by the names that operators give them, such as bingbot.json.
 
-        Args:
-            folder: has files of published ranges, by the names that their operators give them, such as bingbot.json.
-            asks_network: whether ranges that are not there are fetched from the operators, and DNS is asked.
-
-        Raises:
-            RangesError: a file of the folder is not one of ranges.
+        `asks_network`: whether other ranges are fetched from the operators, and DNS is asked. Raises `RangesError`.
         """
         self._asks_network = asks_network
         self._ranges: dict[str, list[Network] | None] = {}

@@ -181,7 +181,7 @@ def crawl_report(
     reason_of: Callable[[str], str] | None = None,
     on_progress: Callable[[int, int | None], None] = lambda _done, _total: None,
 ) -> CrawlReport:
-    """Read logs, and report what crawlers did.
+    """Read logs, and report what crawlers did. What was read of a log counts, even if it ends in a fault.
 
     Args:
         logs: paths of files; `-` is standard input.
@@ -191,9 +191,6 @@ def crawl_report(
         host: if lines name hosts, those of others do not count. Default: the host of the listed URLs, if they have one.
         reason_of: says why a page is not listed, given its decoded path.
         on_progress: is told how many lines were read.
-
-    Returns:
-        The report. Its problems name logs that could not be read to their end; what was read of them counts.
     """
     pages: dict[str, str] | None = None
     if listed is not None:
@@ -237,13 +234,7 @@ class VisitCounter:
     """Counts the visits of crawlers to the pages of one site."""
 
     def __init__(self, since: int, host: str, listed: Mapping[str, str] | None) -> None:
-        """Start with none.
-
-        Args:
-            since: POSIX seconds. Earlier visits do not count.
-            host: if a line names a host, it has to be this one; empty for any.
-            listed: the pages of the sitemap: their URLs by path and query; None if it is not known.
-        """
+        """Start with none. `listed` has the URLs of the sitemap by path and query; `crawl_report` says the rest."""
         self._since = since
         self._host = _bare_host(host)
         self._listed = listed

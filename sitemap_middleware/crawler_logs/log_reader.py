@@ -86,12 +86,7 @@ _DIRECTIVE: Final = "#Fields:"
 
 
 def parse_line(line: str, names: Sequence[str] = ()) -> Hit | None:
-    """What a line says, in one of the formats; None if it has none of them.
-
-    Args:
-        line: of the log.
-        names: of the fields of CloudFront's lines, if the log has named them.
-    """
+    """What a line says, in any of the formats; None if it has none of them. `names` are of CloudFront's fields."""
     if line.startswith("{"):
         return _json(line)
     if names and len(cells := line.split("\t")) == len(names):
@@ -174,14 +169,10 @@ def timestamp_of_text(text: str) -> int | None:
 
 
 def read_hits(log: str, lines: Counter[str]) -> Iterator[Hit]:
-    """Yield the requests of a log.
+    """Yield the requests of a log: of a file, or `-` for standard input.
 
-    Args:
-        log: the path of a file; `-` is standard input.
-        lines: counts the lines: `read`, `unreadable`, and those that are `too long`.
-
-    Raises:
-        LogReadError: it cannot be read, or not to its end, or no line has a known format.
+    Lines are counted: `read`, `unreadable`, and those that are `too long`. Raises `LogReadError` if the log cannot be
+    read, or not to its end, or no line has a known format.
     """
     names: list[str] = []
     has_hits = False

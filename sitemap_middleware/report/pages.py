@@ -66,16 +66,10 @@ def report_page(
     problem: str = "",
     is_live: bool = True,
 ) -> ReportPage:
-    """The page of a name. Arguments that cannot be read are left out.
+    """The page of one of the `NAMES`. Arguments that cannot be read are left out.
 
-    Args:
-        name: one of `NAMES`.
-        arguments: of the request's query.
-        service: its documents are those of the latest request for the sitemap.
-        site: the site.
-        evaluation: its pages; None if they are still being evaluated, or cannot be.
-        problem: why they cannot be.
-        is_live: whether this process serves the app.
+    There is no evaluation while the pages are being evaluated, or if there is a problem. `is_live`: whether this
+    process serves the app.
     """
     if name == "documents":
         return ReportPage("documents.html", {})

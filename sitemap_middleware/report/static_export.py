@@ -33,20 +33,10 @@ def export_report(
     on_progress: Callable[[int, int | None], None],
     async_collector: AsyncCollector | None,
 ) -> int:
-    """Evaluate the pages of a site, write the report of them, and return the number of files.
+    """Evaluate the pages of a site, write the report of them into a folder, and return the number of files.
 
     Files that are there already are replaced, and those of an earlier report that this one does not have are removed.
-
-    Args:
-        service: evaluates the pages. Its documents are those of the latest request for the sitemap.
-        site: the site.
-        folder: the folder. It is made if there is none.
-        on_progress: called with the number of files written so far, and of all if that is known.
-        async_collector: reads async `values` on the app's event loop.
-
-    Raises:
-        OSError: a file cannot be written.
-        StoreError: the store fails.
+    Raises `OSError` if a file cannot be written, `StoreError` if the store fails.
     """
     evaluation = evaluate(service, replace(service.snapshot_now(site), async_collector=async_collector))
     links = _FileLinks()

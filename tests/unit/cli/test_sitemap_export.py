@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import sys
 import textwrap
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -32,9 +33,12 @@ SHOP = """
 
 
 @pytest.fixture(autouse=True)
-def _in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("SITEMAP_STORE", f"sqlite:///{tmp_path / 'kept.sqlite3'}")
     monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    yield
+    sys.modules.pop("own_app", None)
 
 
 def build(source: str, *arguments: str, out: Path = Path("public")) -> Result:
