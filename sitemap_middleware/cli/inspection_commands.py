@@ -24,10 +24,7 @@ from ..stores.status import store_status
 from . import results, terminal
 from .app_loader import is_app_name, load_app
 from .command_target import Target, open_target, reporting_errors
-from .terminal import CommandError, NameWithHint, Update, console, counted, print_line, print_notes, progress
-
-_USUAL_STORES: Final = ("sitemap.sqlite3", "instance/sitemap.sqlite3")
-"""The files in which apps keep their pages if nothing names another store: the second is that of Flask."""
+from .terminal import CommandError, Update, console, counted, print_line, print_notes, progress
 
 _QUERY_NOTE: Final = "a page with a query string is never listed; this is about the page without it"
 
@@ -37,12 +34,6 @@ _no_requests_option = click.option(
     is_flag=True,
     help="Do not request the app's sitemap first, for which the middleware requests pages it has not seen.",
 )
-
-
-def _store_hint() -> str:
-    """What to type for a store. A usual file is named if it is there."""
-    found = next((name for name in _USUAL_STORES if Path(name).is_file()), _USUAL_STORES[0])
-    return f"Give a store, such as {found} or redis://localhost, or its app, {terminal.APP_EXAMPLE}."
 
 
 class _View(NamedTuple):
@@ -190,7 +181,7 @@ def routes_(app: Any, *, strict: bool, as_json: bool, **options: Any) -> None:
 
 
 @click.command()
-@click.argument("app", metavar="STORE", type=NameWithHint(_store_hint))
+@click.argument("app", metavar="STORE")
 @click.option("--site", "sites", metavar="URL", multiple=True, help="Print only this site. May be repeated.")
 @terminal.json_option
 def status(app: Any, sites: tuple[str, ...], *, as_json: bool) -> None:

@@ -17,8 +17,6 @@ from rich.text import Text
 
 from ..evidence.dates import timestamp_of
 
-APP_EXAMPLE: Final = "such as app:app or shop/web.py:app"
-
 PLAIN_WIDTH_COLUMNS: Final = 120
 """Width of tables that do not go to a terminal, so that they are the same everywhere."""
 
@@ -52,18 +50,6 @@ class CommandError(click.ClickException):
         super().__init__(printable(" ".join(message.split())))
 
 
-class NameWithHint(click.types.StringParamType):
-    """An argument whose absence is an error that says what to type."""
-
-    def __init__(self, hint: Callable[[], str]) -> None:
-        self._hint = hint
-
-    def get_missing_message(self, param: click.Parameter, ctx: click.Context | None = None) -> str:  # noqa: ARG002 # click passes both
-        """The sentence that follows the error that the argument is missing."""
-        return self._hint()
-
-
-app_argument = click.argument("app", type=NameWithHint(lambda: f"Give an app, {APP_EXAMPLE}."))
 base_url_option = click.option(
     "--base-url", metavar="URL", help="Scheme and host of the site, if the app does not set them."
 )
@@ -78,7 +64,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON."
 
 def app_options(wrapped: _Command) -> _Command:
     """Add the argument and the options of every command that is about an app."""
-    return app_argument(base_url_option(root_path_option(factory_option(json_option(wrapped)))))
+    return click.argument("app")(base_url_option(root_path_option(factory_option(json_option(wrapped)))))
 
 
 def parse_since(text: str, now: int) -> int:

@@ -13,6 +13,7 @@ from itertools import islice
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 
+from ..http.urls import bare_host
 from .addresses import Identities, Identity
 from .known_crawlers import Crawler, crawler_of_agent
 from .log_reader import Hit, LogReadError, read_hits, timestamp_of_text
@@ -236,7 +237,7 @@ class VisitCounter:
     def __init__(self, since: int, host: str, listed: Mapping[str, str] | None) -> None:
         """Start with none. `listed` has the URLs of the sitemap by path and query; `crawl_report` says the rest."""
         self._since = since
-        self._host = _bare_host(host)
+        self._host = _site_of_host(host)
         self._listed = listed
         self.lines: Counter[str] = Counter()
         """Lines of the logs, by what became of them."""
@@ -262,7 +263,7 @@ class VisitCounter:
             self.lines["earlier"] += 1
         elif hit.method != "GET" or not path or not hit.status.isdecimal():
             self.lines["other requests"] += 1
-        elif self._host and host not in ("", "-") and _bare_host(host) != self._host:
+        elif self._host and host not in ("", "-") and _site_of_host(host) != self._host:
             self.lines["other hosts"] += 1
         else:
             times = self._times.setdefault(crawler.name, [at, at])
@@ -357,9 +358,9 @@ def _page_of_url(url: str) -> tuple[str, str, str]:
     return host, path if path.startswith("/") and len(path) <= MAX_PATH_CHARS else "", query
 
 
-def _bare_host(host: str) -> str:
+def _site_of_host(host: str) -> str:
     """A host without its port and `www.`, in lower case: so do hosts compare that are one site's."""
-    return re.sub(r":\d+$", "", host.lower()).removeprefix("www.")
+    return bare_host(host.lower()).removeprefix("www.")
 
 
 def _is_document(path: str) -> bool:

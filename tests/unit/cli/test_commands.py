@@ -205,15 +205,6 @@ def test_faulty_app_is_reported_in_one_line(source: str, attribute: str, error: 
     assert error.format(file=tmp_path / "own_app.py") in refused("routes", f"own_app:{attribute}")
 
 
-def test_without_an_app_or_a_store_the_error_says_what_to_type() -> None:
-    assert run("list").stderr.endswith("Missing argument 'APP'. Give an app, such as app:app or shop/web.py:app.\n")
-    hint = "Give a store, such as {} or redis://localhost, or its app, such as app:app or shop/web.py:app.\n"
-    assert run("status").stderr.endswith(hint.format("sitemap.sqlite3"))
-    Path("instance").mkdir()
-    Path("instance/sitemap.sqlite3").touch()
-    assert run("status").stderr.endswith(hint.format("instance/sitemap.sqlite3"))
-
-
 # Which site
 
 
@@ -503,12 +494,6 @@ def test_what_the_app_was_not_asked_yet_is_requested() -> None:
     assert "/search is listed" in run("explain", name, "/search").stdout
     answer = run("explain", name, "/search", "--no-requests")
     assert "/search is not listed: it was not requested yet: request /sitemap.xml once" in answer.stdout
-
-
-def test_memory_store_of_another_process_is_reported_as_unknown() -> None:
-    note = "note: the store is memory://, so only the running app knows"
-    for name in ("routes", "changes"):
-        assert note in run(name, "own_blog:create_app(store='memory://')", "--no-requests").stdout
 
 
 def foreign(file: Path) -> None:
