@@ -155,7 +155,7 @@ def decode_html(body: bytes, charset: str | None) -> str:
         if body.startswith(mark):
             return body[len(mark) :].decode(name, "replace")
     start = body[:_PRESCANNED_BYTES]
-    if charset and charset.lower().startswith("utf-16") and b"\0" in start:
+    if charset and b"\0" in start and _ascii_codec(charset) is None:  # UTF-16 has more names, such as "unicode"
         return body.decode("utf-16-be" if charset.lower().endswith("be") else "utf-16-le", "replace")
     labels = [charset or "", *(match[1].decode("ascii") for match in _CHARSET.finditer(start))]
     return body.decode(next(filter(None, map(_ascii_codec, labels)), "utf-8"), "replace")
