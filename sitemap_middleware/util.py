@@ -11,6 +11,7 @@ import weakref
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
+from contextvars import Context
 from secrets import token_hex
 from typing import Any, Final, Generic, TypeVar
 
@@ -167,6 +168,18 @@ def in_pieces(items: Iterable[T], size: int) -> Iterator[T]:
         yield item
         if number % size == 0:
             yield_to_other_threads()
+
+
+def run_in_background(job: Callable[[], object]) -> None:
+    """Run a job on a thread of its own, in an empty context, because what it makes serves more than one request."""
+    threading.Thread(target=Context().run, args=(_logged, job), name="sitemap-background", daemon=True).start()
+
+
+def _logged(job: Callable[[], object]) -> None:
+    try:
+        job()
+    except Exception:
+        log.exception("a background job of the sitemap failed")
 
 
 def resolve(future: Future[T], work: Callable[[], T]) -> None:

@@ -8,7 +8,7 @@ from contextvars import Context
 from functools import partial
 from typing import Any, Final
 
-from anyio.from_thread import run_sync as run_on_loop
+from anyio import CapacityLimiter
 from anyio.lowlevel import checkpoint
 from anyio.to_thread import run_sync
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -21,7 +21,7 @@ from ..observe.tracker import RequestKey, TrackedPage
 from ..routing.framework_detection import remember_middleware
 from ..service import SitemapService
 from .asgi_client import ASGIClient
-from .event_loop_and_threads import collect_on_loop, run_in_thread, thread_limiter
+from .event_loop_and_threads import collect_on_loop, thread_limiter
 
 MAX_HANGING_REQUESTS: Final = 4
 """AnyIO threads on which our requests to the app may hang. The app has forty of them."""
@@ -113,7 +113,7 @@ class ASGIMiddleware:
             if message["type"] == "lifespan.startup.complete" and "state" in scope:
                 self.state = dict(scope["state"])
             elif message["type"] in ("lifespan.shutdown.complete", "lifespan.shutdown.failed"):
-                await run_in_thread(self.service.close)
+                await run_sync(self.service.close, limiter=CapacityLimiter(1))  # at once: others may wait for it
         except Exception as error:
             self.service.log_fault("a message of the lifespan could not be handled", error)
         await send(message)
@@ -211,6 +211,7 @@ class ASGIExchange:
         client = scope.get("client")
         if wait_seconds is None and client and tuple(client) in _TEST_CLIENT_ADDRESSES:
             wait_seconds = TEST_CLIENT_WAIT_SECONDS
+        app_client = ASGIClient(self.adapter, scope)
         params = (scope.get("path_params") or {}).values()
         return Request(
             method,
@@ -220,12 +221,12 @@ class ASGIExchange:
             self._path,
             (query or b"").decode("latin-1"),
             [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in self.headers],
-            ASGIClient(self.adapter, scope),
+            app_client,
             MAX_HANGING_REQUESTS,
             ignore_reason_of_scope(scope),
             has_dynamic_root=bool(root) and any(str(value).strip("/") in root for value in params),
             wait_seconds=wait_seconds,
-            async_collector=partial(collect_on_loop, run_on_loop),
+            async_collector=partial(collect_on_loop, app_client.call_soon),
         )
 
     @property

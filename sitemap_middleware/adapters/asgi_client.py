@@ -6,13 +6,12 @@ import contextvars
 import math
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 from anyio import CancelScope, Event, current_time, move_on_after
-from anyio.from_thread import run_sync as run_on_loop
 from starlette.types import ASGIApp, Message, Scope
 
 from ..http.messages import (
@@ -23,7 +22,7 @@ from ..http.messages import (
     Response,
     as_exception,
 )
-from .event_loop_and_threads import loop_caller, run_in_background, start_task
+from .event_loop_and_threads import loop_caller, start_task
 from .probe import is_endless, probe_client_address, probe_headers, truncated_response
 
 if TYPE_CHECKING:
@@ -46,8 +45,8 @@ class ASGIClient:
     adapter: ASGIMiddleware
     scope: Scope
     """The scope of a live request. Only what is about its connection is used."""
-    call_soon: Callable[..., object] = run_on_loop
-    """Has the event loop call a function: on the worker thread of a live request, on any thread of a detached one."""
+    call_soon: Callable[..., object] = field(default_factory=loop_caller)
+    """Has the event loop, on which this is made, call a function. It may be called on any thread."""
 
     def start_probe(self, request: Request, probe: ProbeRequest) -> Future[Response | None]:
         future: Future[Response | None] = Future()
@@ -62,14 +61,11 @@ class ASGIClient:
         self.call_soon(contextvars.Context().run, start_task, call)
         return future
 
-    def run_in_background(self, job: Callable[[], None]) -> None:
-        self.call_soon(run_in_background, job)
-
     def detached(self) -> ASGIClient:
         scope = {name: self.scope[name] for name in (*_CONNECTION_KEYS, "client", "state") if name in self.scope}
         if "state" in scope:
             scope["state"] = {}
-        return ASGIClient(self.adapter, scope, loop_caller())
+        return ASGIClient(self.adapter, scope, self.call_soon)
 
     def _scope(self, request: Request, probe: ProbeRequest) -> Scope:
         """The scope of a request of the middleware itself. It holds nothing of the visitor's."""

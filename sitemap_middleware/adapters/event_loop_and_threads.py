@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Coroutine, Generator
 from contextlib import suppress
 from contextvars import Context as ContextVariables
@@ -11,14 +10,11 @@ from typing import Any, Final
 
 from anyio import CancelScope, CapacityLimiter, Event, current_time
 from anyio.lowlevel import RunVar, checkpoint
-from anyio.to_thread import run_sync
 
 from ..exceptions import ValuesError
 from ..listing.provider_items import as_values_error
 from ..listing.provider_reader import BatchQueue, iterate_in_batches
 from ..models import Context
-
-log: logging.Logger = logging.getLogger("sitemap_middleware")
 
 MAX_THREADS: Final = 20
 """Threads that handle requests for sitemaps. They are extra ones, because a sitemap may wait for
@@ -39,23 +35,6 @@ def loop_caller() -> Callable[..., object]:
 
         soon: Callable[..., object] = current_trio_token().run_sync_soon
         return soon
-
-
-def run_in_background(job: Callable[[], None]) -> None:
-    """Start a job that outlives the request. Called on the event loop."""
-    start_task(_run_detached, job)
-
-
-async def _run_detached(job: Callable[[], None]) -> None:
-    try:
-        await run_in_thread(job)
-    except Exception:  # Trio ends if a task of its own raises
-        log.exception("a background job of the sitemap failed")
-
-
-async def run_in_thread(job: Callable[[], None]) -> None:
-    """Run a job on an extra thread at once: requests that occupy the other threads may be waiting for it."""
-    await run_sync(job, limiter=CapacityLimiter(1))
 
 
 def thread_limiter() -> CapacityLimiter:
@@ -82,12 +61,12 @@ def start_task(function: Callable[..., Coroutine[Any, Any, None]], *arguments: A
 
 
 def collect_on_loop(
-    run_on_loop: Callable[..., AsyncBridge], source: Any, context: Context | None, queue: BatchQueue, seconds: float
+    call_soon: Callable[..., object], source: Any, context: Context | None, queue: BatchQueue, seconds: float
 ) -> Generator[list[Any]]:
     """Yield the batches of an async source on this thread; one task on an event loop reads it. See `AsyncCollector`.
 
     Args:
-        run_on_loop: calls a function with arguments on the event loop, and returns its result.
+        call_soon: has the event loop call a function with arguments.
         source: an async iterable, or an awaitable of any iterable.
         context: the context in which the source is read.
         queue: passes the batches.
@@ -97,7 +76,7 @@ def collect_on_loop(
         ValuesError: the source fails, or gives no item in time.
     """
     try:
-        bridge = run_on_loop(AsyncBridge, source, context, queue)
+        bridge = AsyncBridge(call_soon, source, context, queue)
     except Exception as error:
         raise as_values_error(error) from None
     try:
@@ -110,11 +89,17 @@ def collect_on_loop(
 class AsyncBridge:
     """Reads a source in one task on the event loop, and passes the batches to a thread. It may outlive the request."""
 
-    def __init__(self, source: Any, context: Context | None, handover: BatchQueue) -> None:
+    def __init__(
+        self, call_soon: Callable[..., object], source: Any, context: Context | None, handover: BatchQueue
+    ) -> None:
         self._handover = handover
-        self._call_soon = loop_caller()
-        self._bounds = CancelScope()
-        self._room = Event()
+        self._call_soon = call_soon
+        self._bounds: CancelScope
+        self._room: Event
+        call_soon(self._start, source, context)
+
+    def _start(self, source: Any, context: Context | None) -> None:
+        self._bounds, self._room = CancelScope(), Event()  # here, because they belong to the event loop
         start_task(self._run, source, context)
 
     async def _run(self, source: Any, context: Context | None) -> None:
@@ -150,7 +135,10 @@ class AsyncBridge:
     def cancel(self) -> None:
         """Stop reading the source."""
         self._handover.cancel()
-        self._call_in_loop(self._bounds.cancel)
+        self._call_in_loop(self._stop)
+
+    def _stop(self) -> None:
+        self._bounds.cancel()
 
     def _call_in_loop(self, function: Callable[[], None]) -> None:
         with suppress(RuntimeError):  # the loop is closed

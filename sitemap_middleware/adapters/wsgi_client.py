@@ -71,9 +71,6 @@ class WSGIClient:
             threading.Thread(target=run_in_context, args=(call,), name="sitemap-request", daemon=True).start()
         return future
 
-    def run_in_background(self, job: Callable[[], None]) -> None:
-        threading.Thread(target=Context().run, args=(_run_logged, job), name="sitemap-background", daemon=True).start()
-
     def detached(self) -> WSGIClient:
         keys = (*_CONNECTION_KEYS, "REMOTE_ADDR")
         plain = {key: self.environ[key] for key in keys if isinstance(self.environ.get(key), str | int | float | tuple)}
@@ -95,13 +92,6 @@ class WSGIClient:
 def _raw(text: str) -> str:
     """Text as WSGI gives it: its bytes as Latin-1."""
     return text.encode("utf-8", "surrogateescape").decode("latin-1")
-
-
-def _run_logged(job: Callable[[], None]) -> None:
-    try:
-        job()
-    except Exception:
-        log.exception("a background job of the sitemap failed")
 
 
 def resolve_response(

@@ -21,7 +21,7 @@ from ..options.table import Options
 from ..routing.current_routes import AppRoutes
 from ..routing.hosts import SiteResolver
 from ..routing.route_table import LEARNED_SECTION, ROUTES_SECTION, RouteTable
-from ..util import resolve
+from ..util import resolve, run_in_background
 from .publisher import Publisher
 from .reasons import DISALLOWED_REASON, UNTRUSTED_HOST_REASON, UNTRUSTED_ROOT_REASON, NoSitemapReasons, Unavailable
 from .responses import document_response, error_response, text_response
@@ -242,9 +242,9 @@ class SitemapHandler:
                 return publish(prepare())
             found: Future[Document | None] = Future()
             if request.wait_seconds is None:
-                request.run_in_background(partial(resolve, found, lambda: publish(prepare())))
+                run_in_background(partial(resolve, found, lambda: publish(prepare())))
             else:  # the app can be asked on this thread only
-                request.run_in_background(partial(resolve, found, partial(publish, prepare())))
+                run_in_background(partial(resolve, found, partial(publish, prepare())))
             wait((found,), DEADLINE_SECONDS)
             return found.result() if found.done() else last_good
         except StoreError as error:  # the circuit breaker has logged it

@@ -24,7 +24,7 @@ from ..options.table import Options
 from ..routing.route_table import RouteTable
 from ..stores.base import UNLEARNED_PART, PartState, Store
 from ..stores.breaker import StoreClock
-from ..util import WorkerId, reset_after_fork, resolve
+from ..util import WorkerId, reset_after_fork, resolve, run_in_background
 from .parts import WAIT_SECONDS, Part, PartSource, SavedParts, part_sources
 from .reasons import PROVIDER_FAILING_REASON, BeingGenerated, Unavailable
 from .site_sitemap import MissingXMLError, SiteSitemap
@@ -232,7 +232,7 @@ class Publisher:
             if job is None or job.done():
                 job = sitemap.jobs[kind] = Future()
                 work = partial(self._render_all, sitemap, sources, self._closing)
-                request.run_in_background(partial(resolve, job, work))
+                run_in_background(partial(resolve, job, work))
             waited.append(job)
         is_new = any(source.name not in sitemap.parts for source in due)
         by_test = request.wait_seconds == TEST_CLIENT_WAIT_SECONDS  # a test sees what it has just changed

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple, Protocol
@@ -89,9 +89,6 @@ class AppClient(Protocol):
     def start_probe(self, request: Request, probe: ProbeRequest) -> Future[Response | None]:
         """As `Request.start_probe`."""
 
-    def run_in_background(self, job: Callable[[], None]) -> None:
-        """As `Request.run_in_background`."""
-
     def detached(self) -> AppClient:
         """A client to use after the request has ended. It keeps a few plain values, and nothing of the visitor."""
 
@@ -121,7 +118,7 @@ class Request:
     wait_seconds: float | None = None
     """Seconds that it can wait for the middleware's own requests, if it has to make them itself.
 
-    None if they can be made by `run_in_background`."""
+    None if they can be made in the background."""
     runs_probes_inline: bool = False
     """Whether the middleware's own requests run on this request's thread, and so see the app's thread-locals."""
     async_collector: AsyncCollector | None = None
@@ -142,25 +139,17 @@ class Request:
         return any(is_proxy_header(name) for name, _ in self.headers)
 
     def start_probe(self, probe: ProbeRequest) -> Future[Response | None]:
-        """Request another path from the app, below the same root, as a crawler would.
+        """Request another path from the app, below the same root, as a crawler would. On any thread.
 
         The future is done when the app has answered or failed. Its result is None if
         the app does not answer in time, or sends an endless body. It may never be done:
         a thread on which the app hangs cannot be stopped. If `runs_probes_inline`, it is
-        done when this returns.
+        done when this returns. Raises RuntimeError if the app's event loop is closed.
         """
         return self.client.start_probe(self, probe)
 
-    def run_in_background(self, job: Callable[[], None]) -> None:
-        """Run a job on a thread on which `start_probe` can be called.
-
-        Call it on the thread of `handle`; of a detached request, on any thread. Raises
-        RuntimeError if the app's event loop is closed.
-        """
-        self.client.run_in_background(job)
-
     def detached(self) -> Request:
-        """A copy to use after this request has ended. Call it before the end, on the thread or loop of the app."""
+        """A copy to use after this request has ended. Call it before the end."""
         headers = [field for field in self.headers if field[0] in PROXY_HEADERS]
         return replace(self, headers=headers, client=self.client.detached(), signed_in=None, async_collector=None)
 

@@ -10,10 +10,10 @@ import json
 import logging
 import math
 import threading
-import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Final, NamedTuple
 
 from ..exceptions import StoreError
@@ -21,7 +21,7 @@ from ..http.captured_response import OBSERVED_STATUSES, CapturedResponse
 from ..http.messages import PROBE_TIMEOUT_SECONDS, SYNC_SERVER_WAIT_SECONDS, Request
 from ..models import Site, StoreKey
 from ..stores.base import Store
-from ..util import BoundedCache, WorkerId, reset_after_fork
+from ..util import BoundedCache, WorkerId, reset_after_fork, run_in_background
 from .own_requests import OwnRequest, RunningRequests, describe_failure
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
@@ -90,22 +90,15 @@ class _Job:
     """Work in the background."""
 
     def __init__(self) -> None:
-        self.has_begun = False
         self.is_done = False
         self.has_failed = False
-        """Whether it could make no request, because its event loop has ended."""
+        """Whether it could make no request, because the event loop of its live request has ended."""
         self.is_waited_for = False
         """Whether a request for the sitemap waits. Others get what there is."""
         self.due_done = threading.Event()
         """Set once no page is due."""
         self.wakeup = threading.Event()
         """Ends a pause: other pages may be due."""
-        self._planned_at = time.monotonic()
-
-    def is_busy(self) -> bool:
-        """Whether it works. One that does not begin was given to an event loop that has ended."""
-        is_late = time.monotonic() - self._planned_at >= FIRST_WAIT_SECONDS
-        return not self.is_done and (self.has_begun or not is_late)
 
 
 @dataclass(slots=True)
@@ -239,8 +232,8 @@ class Prober:
         for path in paths:
             if self.may_request(site, path):
                 queue.add(path, asked, limit)
-        if queue.waiting and queue.live is not None and self._start_job(queue.live, site, queue) is None:
-            queue.live = None
+        if queue.waiting and queue.live is not None:
+            self._start_job(queue.live, site, queue)
 
     def run(
         self, request: Request, site: Site, unvisited: Callable[[], list[str]], marked: Callable[[], list[str]]
@@ -269,7 +262,7 @@ class Prober:
             return
         while (has_due := queue.has_due(now)) or queue.waiting:
             job = self._start_job(request, site, queue)
-            if job is None or job.is_waited_for:
+            if job.is_waited_for:
                 return
             if has_due:
                 job.is_waited_for = True
@@ -305,31 +298,21 @@ class Prober:
 
     # Requesting
 
-    def _start_job(self, request: Request, site: Site, queue: _Queue) -> _Job | None:
-        """The job that works off a queue; None if none can be started."""
+    def _start_job(self, request: Request, site: Site, queue: _Queue) -> _Job:
+        """The job that works off a queue."""
         with self._lock:
-            job = queue.job
-            if job is not None and job.is_busy():
-                return job
-            job = queue.job = _Job()
-            self._closing.clear()
-        try:
-            request.run_in_background(lambda: self._run_job(request, site, queue, job))
-        except RuntimeError as error:  # the event loop of that request has ended
-            log.debug("pages are not requested: %s", error)
-            job.is_done = True
-            return None
-        return job
+            if queue.job is None or queue.job.is_done:
+                self._closing.clear()
+                queue.job = _Job()
+                run_in_background(partial(self._run_job, request, site, queue, queue.job))
+            return queue.job
 
     def _run_job(self, request: Request, site: Site, queue: _Queue, job: _Job) -> None:
-        with self._lock:
-            job.has_begun = queue.job is job
         try:
-            if job.has_begun:
-                self._work_behind(request, site, queue, job)
-        except RuntimeError as error:
+            self._work_behind(request, site, queue, job)
+        except RuntimeError as error:  # the event loop of the request has ended
             log.debug("pages are not requested: %s", error)
-            job.has_failed = True
+            job.has_failed, queue.live = True, None
         finally:
             queue.asked.clear()
             job.is_done = True

@@ -26,7 +26,7 @@ from ..inspection import ServiceInspection
 from ..listing.candidates import SiteSnapshot
 from ..listing.url_report import ChangeTimes, PageChange, UrlReportLine, change_since, change_times
 from ..models import Site
-from ..util import resolve
+from ..util import resolve, run_in_background
 
 MAX_SITES: Final = 8
 """Sites whose pages are kept for the report at one time."""
@@ -276,7 +276,7 @@ class EvaluationCache:
             if request.runs_probes_inline:  # the app may need what belongs to the server's one thread
                 run()
             else:
-                request.run_in_background(run)
+                run_in_background(run)
         if job is new or latest is None:
             wait((job,), WAIT_SECONDS)
             if job.done():

@@ -17,7 +17,7 @@ from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware, StoreError
 from sitemap_middleware.adapters.asgi_client import request_app
-from sitemap_middleware.adapters.event_loop_and_threads import AsyncBridge
+from sitemap_middleware.adapters.event_loop_and_threads import AsyncBridge, loop_caller
 from sitemap_middleware.exceptions import ValuesError
 from sitemap_middleware.http.messages import PROBE_TIMEOUT_SECONDS
 from sitemap_middleware.listing.provider_reader import BatchQueue
@@ -125,7 +125,7 @@ def test_values_that_raise_base_exceptions_end_nothing(run: Callable[[Any], Any]
     handover = BatchQueue()
 
     async def main() -> None:
-        AsyncBridge(raising_values(raised), None, handover)
+        AsyncBridge(loop_caller(), raising_values(raised), None, handover)
         await (asyncio.sleep if run is asyncio.run else trio.sleep)(0.05)
 
     _ = run(main()) if run is asyncio.run else run(main)
@@ -137,7 +137,7 @@ def test_event_loop_stops_while_values_are_read() -> None:
     handover = BatchQueue()
 
     async def main() -> None:
-        AsyncBridge(raising_values(KeyboardInterrupt), None, handover)
+        AsyncBridge(loop_caller(), raising_values(KeyboardInterrupt), None, handover)
         await asyncio.sleep(10)
 
     with pytest.raises(KeyboardInterrupt):

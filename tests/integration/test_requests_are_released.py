@@ -84,7 +84,7 @@ def asgi_request(site: Any, path: str) -> list[weakref.ref[Any]]:
         await site(scope, receive, send)
 
     asyncio.run(run(*things))
-    join_threads("AnyIO worker thread", 5)
+    join_threads("sitemap-background", 5)
     return [weakref.ref(thing) for thing in things]
 
 

@@ -101,7 +101,7 @@ def asgi(app: Any, spec: RequestSpec) -> Answer:
     the test that it belongs to.
     """
     answer = asyncio.run(asgi_async(app, spec))
-    join_threads("AnyIO worker thread", 0.2)
+    join_threads("sitemap-background", 0.2)
     return answer
 
 

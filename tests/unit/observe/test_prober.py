@@ -18,7 +18,6 @@ from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware, sitemap
 from sitemap_middleware.adapters import wsgi_client
-from sitemap_middleware.adapters.event_loop_and_threads import _background_tasks
 from sitemap_middleware.adapters.probe import PROBE_ACCEPT
 from sitemap_middleware.evidence.dates import w3c_from_timestamp
 from sitemap_middleware.observe import prober
@@ -399,8 +398,7 @@ class Site:
             await asgi_async(self.app, RequestSpec(path))
         for _ in range(3):
             self.app.flush()
-            await asyncio.sleep(0)
-            await asyncio.gather(*_background_tasks)
+            await asyncio.to_thread(join_threads, "sitemap-background")
 
     def lastmod(self, path: str) -> str | None:
         answer = (wsgi if self.protocol == "wsgi" else asgi)(self.app, RequestSpec("/sitemap.xml"))

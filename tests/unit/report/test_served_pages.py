@@ -196,9 +196,7 @@ def test_what_takes_long_is_evaluated_in_the_background(monkeypatch: pytest.Monk
     monkeypatch.setattr(evaluation, "WAIT_SECONDS", 0.0)
     sample = shop("wsgi")
     jobs: list[Any] = []
-    monkeypatch.setattr(
-        "sitemap_middleware.adapters.wsgi_client.WSGIClient.run_in_background", lambda _, job: jobs.append(job)
-    )
+    monkeypatch.setattr(evaluation, "run_in_background", jobs.append)
     assert "The pages are being evaluated" in text_of(get(sample))
     assert get(sample, "/documents").status == get(sample, "/health").status == 200
     assert len(jobs) == 1
