@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import combinations
+from itertools import accumulate, combinations
 from operator import attrgetter
 from typing import Final, NamedTuple
 
@@ -96,8 +96,7 @@ class TemplateChanges:
         """A page's content history without shared differences, from the last possible template change on.
 
         All history before that change is dropped: an edit may hide behind the change, and then the date of an earlier
-        edit would be wrong. A content that was seen once, after one that was seen twice, is not confirmed. It does not
-        count as such a change, so nothing is dropped because of it.
+        edit would be wrong.
         """
         if len(contents) < 2:
             return contents
@@ -109,10 +108,9 @@ class TemplateChanges:
             if run.value == VOLATILE:
                 volatile.append(run)
             elif run.first > last_flap:
-                if own and (run.was_repeated or not own[-1].was_repeated):  # one reading does not confirm a change
-                    start, end = _gap(own, run)
-                    if any(first <= end and start <= last for first, last in periods):
-                        own = [earlier for earlier in own if earlier.last > run.first]
+                start, end = _gap(own, run)
+                if any(first <= end and start <= last for first, last in periods):
+                    own = [earlier for earlier in own if earlier.last > run.first]
                 own.append(run)
         return tuple(sorted((*own, *volatile), key=RUN_ORDER))
 
@@ -186,7 +184,6 @@ def ambiguous_periods(histories: Sequence[History], *, min_seen: int) -> list[Pe
             alive < min_seen
             or changed >= burst
             or (changed >= MIN_SAME_PAGES and changed >= TEMPLATE_CHANGE_SHARE * alive)
-            or (2 <= alive == changed and len(histories) >= MIN_SAME_PAGES)
         )
         if is_ambiguous and began is None:
             began = at
@@ -230,17 +227,12 @@ def _steps(page: int, runs: Sequence[Run]) -> Iterator[tuple[int, _Step]]:
 
 
 def _is_template(steps: Iterable[_Step]) -> bool:
-    """Whether a difference came to several pages at one time, nearly each time it came."""
-    simultaneous = total = 0
-    ordered = sorted(steps, key=attrgetter("end"))
-    while ordered:
-        latest = ordered[0].end + OVERLAP_SECONDS
-        together = [step for step in ordered if step.start <= latest]
-        ordered = [step for step in ordered if step.start > latest]
-        total += len(together)
-        if len({step.page for step in together}) >= MIN_SAME_PAGES:
-            simultaneous += len(together)
-    return simultaneous >= TEMPLATE_CHANGE_SHARE * total
+    """Whether a difference came to several pages at one time."""
+    turns: Counter[int] = Counter()
+    for step in steps:
+        turns[step.start] += 1
+        turns[step.end + OVERLAP_SECONDS + 1] -= 1
+    return max(accumulate(turns[at] for at in sorted(turns))) >= MIN_SAME_PAGES
 
 
 def _comes_and_goes(steps: Iterable[_Step]) -> bool:

@@ -10,11 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.evidence.template_changes import MIN_SAME_PAGES as MIN_PAGES
-from sitemap_middleware.evidence.template_changes import (
-    MIN_SEEN_PAGES,
-    TemplateChanges,
-)
+from sitemap_middleware.evidence.template_changes import MIN_SAME_PAGES, MIN_SEEN_PAGES, TemplateChanges
 from sitemap_middleware.evidence.value_history import OVERLAP_SECONDS, VOLATILE, History, add_sighting, last_change
 
 HOUR = 3600
@@ -35,6 +31,17 @@ def number(which: int, content: int = 0) -> int:
     return random.Random(f"{which} {content}").getrandbits(64)
 
 
+def changed(which: int, frame: int | None = None, content: int = 1) -> History:
+    """A page whose content changed between the fifth hour and the ninth: to another one, or by a new frame alone."""
+    before, after = number(which), number(which, content) if frame is None else number(which) + frame
+    return page((before, 1), (before, 5), (after, 9), (after, 20))
+
+
+def calm(count: int) -> list[History]:
+    """Pages that stay what they are for hundred hours."""
+    return [page((number(which), 0), (number(which), 100)) for which in range(1000, 1000 + count)]
+
+
 def dated(pages: list[History], which: int = 0, routes: list[str] | None = None) -> tuple[int, int] | None:
     """When a page changed, in hours."""
     routes = routes or ["/{x}"] * len(pages)
@@ -45,28 +52,26 @@ def dated(pages: list[History], which: int = 0, routes: list[str] | None = None)
     return None if change is None else (change[0] // HOUR, change[1] // HOUR)
 
 
-def calm(count: int) -> list[History]:
-    """Pages that stay what they are for hundred hours."""
-    return [page((number(which), 0), (number(which), 100)) for which in range(1000, 1000 + count)]
-
-
-def test_edit_among_unchanged_pages_is_dated() -> None:
-    edited = page((number(0), 1), (number(0), 5), (number(0, 1), 9), (number(0, 1), 20))
-    assert dated([edited, *calm(MIN_SEEN_PAGES)]) == (5, 9)
-
-
 def test_edit_is_dated_once_other_pages_were_seen_on_both_sides() -> None:
-    edited = page((number(0), 1), (number(0), 5), (number(0, 1), 9), (number(0, 1), 20))
     early = [page((number(which), 0), (number(which), 7)) for which in range(1, 10)]
-    assert dated([edited, *early]) is None
-    assert dated([edited, *early, *calm(MIN_SEEN_PAGES - 2)]) is None
-    assert dated([edited, *early, *calm(MIN_SEEN_PAGES - 1)]) == (5, 9)
+    assert dated([changed(0), *early]) is None
+    assert dated([changed(0), *early, *calm(MIN_SEEN_PAGES - 2)]) is None
+    assert dated([changed(0), *early, *calm(MIN_SEEN_PAGES - 1)]) == (5, 9)
+
+
+def test_a_small_site_is_dated_by_the_pages_that_it_has() -> None:
+    assert dated([changed(0), changed(1)], routes=["/", "/about"]) == (5, 9)
+    assert dated([changed(0), changed(1), changed(2)]) is None
+    assert TemplateChanges({}).own_history("/", page((1, 1), (2, 2))) == page((1, 1), (2, 2))
+
+
+# Differences of several pages
 
 
 @given(st.data(), st.integers(MIN_SEEN_PAGES, 20), st.integers(1, 2**64 - 1))
 def test_a_new_frame_on_every_page_changes_no_date(data: st.DataObject, count: int, frame: int) -> None:
     """Less than 60 % of them were edited before it: these keep their dates, and the others none."""
-    max_edits = min(MIN_PAGES, math.ceil(0.6 * count)) - 1
+    max_edits = min(MIN_SAME_PAGES, math.ceil(0.6 * count)) - 1
     edited_pages = data.draw(st.sets(st.integers(0, count - 1), max_size=max_edits))
     edits = [which in edited_pages for which in range(count)]
     pages = []
@@ -78,151 +83,49 @@ def test_a_new_frame_on_every_page_changes_no_date(data: st.DataObject, count: i
         assert dated(pages, which) == ((3, 10) if edited else None)
 
 
-def test_an_edit_that_comes_with_a_new_frame_is_dated() -> None:
-    pages = [
-        page((number(which), 1), (number(which), 5), (number(which) + FRAME, 9), (number(which) + FRAME, 20))
-        for which in range(MIN_SEEN_PAGES)
-    ]
-    edited = page((number(9), 1), (number(9), 5), (number(9, 1) + FRAME, 9), (number(9, 1) + FRAME, 20))
-    assert dated([edited, *pages, *calm(MIN_SEEN_PAGES)]) == (5, 9)
-
-
-def test_changed_layout_dates_no_page_and_replaces_its_history() -> None:
-    pages = [
-        page((number(which), 1), (number(which), 5), (number(which, 1), 9), (number(which, 1), 20))
-        for which in range(MIN_SEEN_PAGES)
-    ]
-    assert dated(pages) is None
-    before = page(
-        (number(9), 0), (number(9), 1), (number(9, 1), 2), (number(9, 1), 4), (number(9, 2), 8), (number(9, 2), 9)
-    )
-    assert dated([before, *pages]) is None
-
-
-def test_template_of_one_route_is_recognised_by_its_pages() -> None:
-    shop = [
-        page((number(which), 1), (number(which), 5), (number(which, 1), 9), (number(which, 1), 20))
-        for which in range(MIN_SEEN_PAGES)
-    ]
-    pages = [*shop, *calm(50)]
-    assert dated(pages, routes=["/shop/{x}"] * MIN_SEEN_PAGES + ["/{x}"] * 50) is None
-    assert dated(pages) is None, "many more pages changed than around other times"
-
-
-def test_template_of_a_few_pages_is_recognised_among_pages_that_always_change() -> None:
-    """One page of the route differs at every visit, so four show its template: all that changed."""
-    shop = [
-        page((number(which), 1), (number(which), 5), (number(which, 1), 9), (number(which, 1), 20))
-        for which in range(MIN_SEEN_PAGES - 1)
-    ]
-    always_new = page(*((number(50, hour), hour) for hour in range(0, 20, 5)))
-    pages = [*shop, always_new, *calm(50)]
-    routes = ["/shop/{x}"] * MIN_SEEN_PAGES + ["/{x}"] * 50
-    assert [dated(pages, which, routes) for which in range(len(shop))] == [None] * len(shop)
-
-
-def test_content_read_once_takes_away_no_date() -> None:
-    """An edit may hide behind the template change, but one reading does not confirm that the content changed."""
-    sights = [(number(9), 1), (number(9), 3), (number(9, 1), 5), (number(9, 1), 7)]
-    reworded = [
-        page((number(which), 1), (number(which), 8), (number(which, 1), 12), (number(which, 1), 50))
-        for which in range(MIN_SEEN_PAGES)
-    ]
-    assert dated([page(*sights), *reworded]) == (3, 5)
-    sights.append((number(9, 2), 14))
-    assert dated([page(*sights), *reworded]) == (3, 5)
-    assert dated([page(*sights, (number(9, 2), 15)), *reworded]) is None
-    assert dated([page(*sights, (number(9, 3), 30), (number(9, 3), 40)), *reworded]) == (14, 30)
-
-
-def test_second_content_read_once_takes_the_date_away() -> None:
-    """By then the page changed: by an edit, by the template, or by both."""
-    sights = [
-        (number(9), 1),
-        (number(9), 3),
-        (number(9, 1), 5),
-        (number(9, 1), 6),
-        (number(9, 2), 7),
-        (number(9, 3), 12),
-    ]
-    reworded = [
-        page((number(which), 1), (number(which), 8), (number(which, 1), 12), (number(which, 1), 50))
-        for which in range(MIN_SEEN_PAGES)
-    ]
-    assert dated([page(*sights), *reworded]) is None
-
-
-def test_two_changed_pages_of_a_route_wait_for_more_pages() -> None:
-    changed = [
-        page((number(which), 1), (number(which), 5), (number(which, 1), 9), (number(which, 1), 20))
-        for which in range(2)
-    ]
-    unseen = [page((number(which), 1), (number(which), 5)) for which in range(2, 9)]
-    seen = [page((number(which), 1), (number(which), 20)) for which in range(2, 4)]
-    routes = ["/shop/{x}"] * 9 + ["/{x}"] * 50
-    assert dated([*changed, *unseen, *calm(50)], routes=routes) is None
-    assert dated([*changed, *seen, *unseen[2:], *calm(50)], routes=routes) == (5, 9)
-
-
-def test_both_pages_of_a_small_site_are_dated_by_edits_at_one_time() -> None:
-    changed = [
-        page((number(which), 1), (number(which), 5), (number(which, 1), 9), (number(which, 1), 20))
-        for which in range(2)
-    ]
-    assert dated(changed, routes=["/", "/about"]) == (5, 9)
-
-
-def test_teaser_added_to_two_pages_is_an_edit_of_both() -> None:
-    lists = [
-        page((number(which), 1), (number(which), 5), (number(which) + FRAME, 9), (number(which) + FRAME, 20))
-        for which in range(MIN_PAGES - 1)
-    ]
-    assert dated([*lists, *calm(40)]) == (5, 9)
-
-
-def framed(which: int, since: int = 9) -> History:
-    """A page whose frame changed at an hour."""
-    own = number(which)
-    return page((own, 1), (own, since - 4), (own + FRAME, since), (own + FRAME, since + 11))
-
-
-@pytest.mark.parametrize("others", [0, 40, 320, 760])
+@pytest.mark.parametrize("others", [0, 40, 760])
 @pytest.mark.parametrize("own_routes", [False, True], ids=["one route", "routes of their own"])
-@pytest.mark.parametrize("count", [MIN_PAGES, 40])
+@pytest.mark.parametrize("count", [MIN_SAME_PAGES, 40])
 def test_template_of_any_part_of_the_site_dates_none_of_its_pages(count: int, own_routes: bool, others: int) -> None:
-    pages = [*(framed(which) for which in range(count)), *calm(others)]
+    pages = [*(changed(which, FRAME) for which in range(count)), *calm(others)]
     part = [f"/part{which}" if own_routes else "/part/{x}" for which in range(count)]
     routes = [*part, *(f"/other{which}" for which in range(others))]
     assert [dated(pages, which, routes) for which in range(count)] == [None] * count
 
 
+def test_teaser_added_to_two_pages_is_an_edit_of_both() -> None:
+    lists = [changed(which, FRAME) for which in range(MIN_SAME_PAGES - 1)]
+    assert dated([*lists, *calm(40)]) == (5, 9)
+
+
+def test_the_same_edit_of_several_pages_days_apart_dates_each() -> None:
+    pages = [
+        page((number(n), 0), (number(n), n * 50 + 1), (number(n) + FRAME, n * 50 + 5), (number(n) + FRAME, 900))
+        for n in range(4)
+    ]
+    assert dated([*pages, *calm(40)], 1) == (51, 55)
+
+
 @pytest.mark.parametrize("own_routes", [False, True], ids=["one route", "routes of their own"])
 def test_edits_during_a_layout_change_are_dated(own_routes: bool) -> None:
     """A template of a few pages does not discredit changes of other pages at the same moment."""
-    parts = [framed(which) for which in range(40)]
     both = page((number(90), 1), (number(90), 5), (number(90, 1) + FRAME, 9), (number(90, 1) + FRAME, 20))
-    before = page(
-        (number(91), 0), (number(91), 1), (number(91, 1), 2), (number(91, 1), 5),
-        (number(91, 1) + FRAME, 9), (number(91, 1) + FRAME, 20),
-    )  # fmt: skip
-    other = page((number(92), 1), (number(92), 5), (number(92, 1), 9), (number(92, 1), 20))
-    pages = [both, before, other, *parts, *calm(320)]
+    edit = number(91, 1)
+    before = page((number(91), 0), (number(91), 1), (edit, 2), (edit, 5), (edit + FRAME, 9), (edit + FRAME, 20))
+    pages = [both, before, changed(92), *(changed(which, FRAME) for which in range(40)), *calm(320)]
     part = [f"/part{which}" if own_routes else "/part/{x}" for which in range(42)]
     routes = [*part[:2], "/other", *part[2:], *(f"/other{which}" for which in range(320))]
     assert [dated(pages, which, routes) for which in range(3)] == [(5, 9), (1, 2), (5, 9)]
 
 
 def test_banner_that_came_with_a_layout_leaves_other_edits_dated() -> None:
-    banner = 2**60 + 5
-    with_banner = [
+    banner, edit = 2**60 + 5, number(91, 1)
+    pages = [
         page((number(which), 1), (number(which), 5), (number(which) + FRAME + banner, 9), (number(which) + FRAME, 20))
-        for which in range(MIN_PAGES)
+        for which in range(MIN_SAME_PAGES)
     ]
-    pages = [*with_banner, *(framed(which) for which in range(20, 60)), *calm(100)]
-    edited = page(
-        (number(91), 0), (number(91), 1), (number(91, 1), 2), (number(91, 1), 5),
-        (number(91, 1) + FRAME, 9), (number(91, 1) + FRAME, 20),
-    )  # fmt: skip
+    pages += [*(changed(which, FRAME) for which in range(20, 60)), *calm(100)]
+    edited = page((number(91), 0), (number(91), 1), (edit, 2), (edit, 5), (edit + FRAME, 9), (edit + FRAME, 20))
     assert dated([edited, *pages]) == (1, 2)
     assert all(dated([edited, *pages], 1 + which) is None for which in range(len(pages)))
 
@@ -240,38 +143,13 @@ def test_passing_text_of_many_pages_is_not_their_content() -> None:
     sorry = number(99)
     pages = [
         page((number(which), 1), (number(which), 5), (sorry, 6), (sorry, 7), (number(which), 9), (number(which), 50))
-        for which in range(MIN_PAGES)
+        for which in range(MIN_SAME_PAGES)
     ]
     edited = page((number(9), 1), (number(9), 5), (sorry, 6), (sorry, 7), (number(9, 1), 20), (number(9, 1), 30))
     assert dated([edited, *pages, *calm(MIN_SEEN_PAGES)]) == (5, 20)
     assert dated([edited, *pages, *calm(MIN_SEEN_PAGES)], 1) is None
     only = page((sorry, 6), (sorry, 7))
     assert dated([only, edited, *pages, *calm(MIN_SEEN_PAGES)], 1) == (5, 20)
-
-
-def test_restored_content_is_not_hidden_by_a_newer_layout() -> None:
-    back = page((number(0), 1), (number(0, 1), 5), (number(0, 1), 9), (number(0), 40), (number(0), 50))
-    frames = [
-        page((number(which), 1), (number(which), 20), (number(which, 1), 21), (number(which, 1), 50))
-        for which in range(1, 20)
-    ]
-    assert dated([back, *frames]) is None
-
-
-def test_volatile_pages_are_no_evidence_and_stay_volatile() -> None:
-    moving = add_sighting(
-        page((number(0), 1), (number(0), 5), (number(0, 1), 9), (number(0, 1), 20)), VOLATILE, 10 * HOUR
-    )
-    assert dated([moving, *calm(MIN_SEEN_PAGES)]) is None
-    pages = [add_sighting(before, VOLATILE, HOUR) for before in calm(MIN_SEEN_PAGES)]
-    edited = page((number(0), 1), (number(0), 5), (number(0, 1), 9), (number(0, 1), 20))
-    assert dated([edited, *pages]) == (5, 9), "it is all there is"
-
-
-def test_page_only_seen_as_volatile_is_no_evidence() -> None:
-    edited = page((number(0), 1), (number(0), 5), (number(0, 1), 9), (number(0, 1), 20))
-    moving = [add_sighting(add_sighting((), VOLATILE, 0), VOLATILE, 100 * HOUR) for _ in range(MIN_SEEN_PAGES)]
-    assert dated([edited, *calm(MIN_SEEN_PAGES - 1), *moving]) == (5, 9)
 
 
 @pytest.mark.parametrize("late", [0, OVERLAP_SECONDS // 2])
@@ -283,19 +161,39 @@ def test_restarting_workers_show_one_layout_change(late: int) -> None:
     assert all(dated(pages, which) is None for which in range(len(pages)))
 
 
-def test_a_site_without_contents_has_no_templates() -> None:
-    assert TemplateChanges({}).own_history("/", ()) == ()
-    assert TemplateChanges({}).own_history("/", page((1, 1), (2, 2))) == page((1, 1), (2, 2))
+# Moments at which many pages changed, each in its own way
 
 
-def test_the_same_edit_of_several_pages_days_apart_dates_each() -> None:
-    pages = [
-        page(
-            (number(which), 0),
-            (number(which), which * 50 + 1),
-            (number(which) + FRAME, which * 50 + 5),
-            (number(which) + FRAME, 900),
-        )
-        for which in range(4)
+def test_changed_layout_dates_no_page_and_replaces_its_history() -> None:
+    pages = [changed(which) for which in range(MIN_SEEN_PAGES)]
+    edit, last = number(9, 1), number(9, 2)
+    before = page((number(9), 0), (number(9), 1), (edit, 2), (edit, 4), (last, 8), (last, 9))
+    assert [dated([before, *pages], which) for which in range(2)] == [None, None]
+    assert dated([*pages, *calm(50)]) is None, "many more pages changed than around other times"
+
+
+def test_template_of_a_route_is_recognised_among_pages_that_always_change() -> None:
+    """One page of the route differs at every visit, so four show its template: all that changed."""
+    always_new = page(*((number(50, hour), hour) for hour in range(0, 20, 5)))
+    pages = [*(changed(which) for which in range(MIN_SEEN_PAGES - 1)), always_new, *calm(50)]
+    routes = ["/shop/{x}"] * MIN_SEEN_PAGES + ["/{x}"] * 50
+    assert {dated(pages, which, routes) for which in range(MIN_SEEN_PAGES - 1)} == {None}
+
+
+def test_an_edit_after_such_a_moment_is_dated() -> None:
+    sights = [(number(9), 1), (number(9), 3), (number(9, 1), 5), (number(9, 1), 7)]
+    reworded = [
+        page((number(which), 1), (number(which), 8), (number(which, 1), 12), (number(which, 1), 50))
+        for which in range(MIN_SEEN_PAGES)
     ]
-    assert [dated([*pages, *calm(40)], which) for which in range(1, 2)] == [(51, 55)]
+    assert dated([page(*sights), *reworded]) == (3, 5)
+    sights += [(number(9, 2), 14), (number(9, 2), 15)]
+    assert dated([page(*sights), *reworded]) is None
+    assert dated([page(*sights, (number(9, 3), 30), (number(9, 3), 40)), *reworded]) == (15, 30)
+
+
+def test_volatile_pages_are_no_evidence_and_stay_volatile() -> None:
+    moving = add_sighting(changed(0), VOLATILE, 10 * HOUR)
+    assert dated([moving, *calm(MIN_SEEN_PAGES)]) is None
+    pages = [add_sighting(before, VOLATILE, HOUR) for before in calm(MIN_SEEN_PAGES)]
+    assert dated([changed(0), *pages]) == (5, 9), "it is all there is"
