@@ -237,18 +237,10 @@ class ChangefreqResult(NamedTuple):
 
 
 def changefreq(page: Page | None, signals: SiteSignals) -> ChangefreqResult:
-    """The changefreq of a page: by its Last-Modified if that is credible, else by its content."""
-    moments: list[int] = []
-    if page is not None:
-        dates, contents = page.last_modified_history, signals.templates.own_history(page.route, page.content_history)
-        if (
-            page.last_modified is not None
-            and is_credible(dates, page.last_modified)
-            and not changes_without_content(dates, page.content_history, signals.deployed_at)
-        ):
-            moments = sorted(run.value for run in dates if not signals.deployed_at(run.value))
-        elif not any(run.value == VOLATILE for run in contents):
-            moments = sorted(run.first for run in contents)
+    """The changefreq of a page, by the changes of its content."""
+    contents = () if page is None else signals.templates.own_history(page.route, page.content_history)
+    varies = any(run.value == VOLATILE for run in contents)
+    moments = [] if varies else sorted(run.first for run in contents)
     if len(moments) <= MIN_CHANGES:
         return ChangefreqResult(None, f"fewer than {MIN_CHANGES} changes of its own were observed")
     gaps = sorted(later - earlier for earlier, later in pairwise(moments))

@@ -11,12 +11,12 @@ build the same history.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from itertools import combinations, pairwise
+from collections.abc import Callable
+from itertools import pairwise
 from operator import attrgetter
 from typing import Final, NamedTuple
 
-from .dates import CLOCK_SKEW_SECONDS, SECONDS_PER_DAY
+from .dates import SECONDS_PER_DAY
 
 MAX_RUNS: Final = 8
 """Runs kept per history, those seen last. A value that changes more often than that has no useful history."""
@@ -31,12 +31,11 @@ VOLATILE: Final = -(2**63)
 GENERATED_DATE_SECONDS: Final = 60
 """A date that was not seen to stay the same for so long may have been generated for its response."""
 
-ROUNDED_CLOCKS: Final = ((15 * 60, 2 * SECONDS_PER_DAY), (5 * 60, 20 * 60))
-"""Pairs of seconds: a date that is a multiple of the first may be a rounded clock until it is as old as the second.
+ROUNDED_SECONDS: Final = 15 * 60
+"""A date that is a multiple of this may be a rounded clock: every full hour is, and midnight in every time zone."""
 
-Every full hour, and midnight in every time zone, is a multiple of a quarter of an hour. The midnight before the last is
-less than two days old.
-"""
+MAX_ROUNDED_AGE_SECONDS: Final = 2 * SECONDS_PER_DAY
+"""The age that a rounded clock does not reach. The midnight before the last is less than two days old."""
 
 MAX_BACKDATED_SECONDS: Final = 32 * SECONDS_PER_DAY
 """The largest fixed distance by which a server is expected to date its responses back."""
@@ -79,7 +78,7 @@ def last_change(history: History) -> tuple[int, int] | None:
     because a value seen once may be an accident. The result is None if
 
     - no earlier value was seen twice: the first value of a page is not a change;
-    - values alternate (A, B, A), and the present one has not been alone for as long as they alternated;
+    - values alternate (A, B, A), and the present one is one of these;
     - the present value is older than the last sign that the content is `VOLATILE`.
     """
     volatile_until = max((run.last for run in history if run.value == VOLATILE), default=-1)
@@ -88,21 +87,11 @@ def last_change(history: History) -> tuple[int, int] | None:
     if present is None:
         return None
     earlier = [run for run in runs if run.first < present.first]
-    if not any(run.was_repeated for run in earlier) or _alternates(runs, present):
+    alternates = any(_overlap(present, other) or _interrupts(present, other) for other in runs if other is not present)
+    if alternates or not any(run.was_repeated for run in earlier):
         return None
     old_until = max(run.last for run in earlier)
     return min(old_until, present.first), max(old_until, present.first)
-
-
-def _alternates(runs: Sequence[Run], present: Run) -> bool:
-    """Whether values come and go, and the present one has not yet been alone for as long as they did."""
-    others = [run for run in runs if run is not present]
-    if any(_overlap(present, other) or _interrupts(present, other) for other in others):
-        return True
-    if not any(_overlap(run, other) for run, other in combinations(others, 2)):
-        return False
-    alone_since = max(run.last for run in others)
-    return present.last - alone_since < alone_since - min(run.first for run in runs)
 
 
 def _overlap(run: Run, other: Run) -> bool:
@@ -122,20 +111,15 @@ def is_credible(dates: History, value: int) -> bool:
 
     - A rounded date may be a rounded clock until it is older than such a clock ever shows.
     - Any other is credible if some date was seen to stay the same for a minute.
-    - If none was, the date may be made for its response at a fixed distance to it, unless the distances vary by more
-      than workers' clocks do, or it is older than any such distance.
+    - If none was, the date may be made for its response at a fixed distance to it, unless it is older than that.
     """
     run = next((run for run in dates if run.value == value), None)
     if run is None:
         return False
-    if age := _required_age(value):
-        return run.last - value >= age or any(other.last - other.first >= age for other in dates)
-    if any(other.last - other.first >= GENERATED_DATE_SECONDS for other in dates):
-        return True
-    ages = [other.first - other.value for other in dates]
-    age = run.first - value
-    varies = max(ages) - min(ages) > CLOCK_SKEW_SECONDS
-    return age >= GENERATED_DATE_SECONDS and (varies or age >= MAX_BACKDATED_SECONDS)
+    longest = max(other.last - other.first for other in dates)
+    if value % ROUNDED_SECONDS == 0:
+        return max(longest, run.last - value) >= MAX_ROUNDED_AGE_SECONDS
+    return longest >= GENERATED_DATE_SECONDS or run.first - value >= MAX_BACKDATED_SECONDS
 
 
 def is_generated(dates: History) -> bool:
@@ -143,11 +127,6 @@ def is_generated(dates: History) -> bool:
     return all(
         last - first < GENERATED_DATE_SECONDS and first - value < GENERATED_DATE_SECONDS for value, first, last in dates
     )
-
-
-def _required_age(value: int) -> int:
-    """The age from which a rounded date is credible; 0 if it is not rounded."""
-    return next((age for step, age in ROUNDED_CLOCKS if value % step == 0), 0)
 
 
 def changes_without_content(dates: History, contents: History, deployed: Callable[[int], bool]) -> bool:
@@ -158,22 +137,7 @@ def changes_without_content(dates: History, contents: History, deployed: Callabl
         contents: the digests of its content.
         deployed: whether a date is that of a deployment, which also changes the dates of files that stay the same.
     """
-    if len(dates) < 2:
-        return False
     runs = sorted(dates, key=lambda run: (run.first, run.last, run.value))
-    changes = alone = 0
-    for before, after in pairwise(runs):
-        if not deployed(after.value):
-            count = 2 if after.first < before.last else 1  # it changed back, too: two servers may have a date each
-            changes += count
-            alone += count * _content_stayed(before, after, contents)
-    return alone >= 2 and 2 * alone > changes
-
-
-def _content_stayed(before: Run, after: Run, contents: History) -> bool:
-    """Whether one content was seen both before and after a change of the date, and no other around it."""
-    earlier = before.last if before.last <= after.first else after.first - 1  # the first change, if it changed back
-    around = [run for run in contents if run.last >= earlier and run.first <= after.last]
-    if len(around) != 1 or around[0].value == VOLATILE:
-        return False
-    return around[0].first <= earlier and around[0].last >= after.first
+    changes = [(before.last, after.first) for before, after in pairwise(runs) if not deployed(after.value)]
+    alone = sum(any(run.first <= start and run.last >= end for run in contents) for start, end in changes)
+    return alone >= 2 and 2 * alone > len(changes)

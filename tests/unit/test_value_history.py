@@ -74,7 +74,7 @@ def test_a_history_has_a_limited_number_of_runs(seen: list[tuple[int, int]]) -> 
         ("ABCDDDDD", None),
         ("AABCDDDDDD", (3, 4)),
         ("AABBABBBBBBBB", None),
-        ("AABBABBBBBBBBCC", None),
+        ("AABBABBBBBBBBCC", (12, 13)),
         ("AABABBCCCCCCCCC", (5, 6)),
         ("AABBCB", None),
         ("AABBCBDD", (5, 6)),

@@ -43,9 +43,3 @@ def test_few_changes_and_content_that_varies_have_no_word() -> None:
     volatile = page._replace(content_history=(*page.content_history, Run(VOLATILE, 0, 9 * DAY)))
     assert changefreq(volatile, SiteSignals()).word is None
     assert changefreq(None, SiteSignals()).source == "fewer than 5 changes of its own were observed"
-
-
-def test_a_credible_last_modified_comes_first() -> None:
-    dates = tuple(Run(number * DAY + 7, number * DAY + HOUR, number * DAY + DAY) for number in range(100, 107))
-    page = changed()._replace(last_modified=dates[-1].value, last_modified_history=dates)
-    assert changefreq(page, SiteSignals()).word == "daily"

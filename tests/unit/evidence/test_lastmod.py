@@ -129,7 +129,6 @@ CLOCKS = {
     "a day ago": lambda at: at - DAY,
     "a week ago": lambda at: at - 7 * DAY,
     "this minute": lambda at: at // 60 * 60,
-    "five minutes, rounded": lambda at: at // 300 * 300,
     "a quarter of an hour, rounded": lambda at: at // 900 * 900,
     "this hour": lambda at: at // HOUR * HOUR,
     "the hour before": lambda at: at // HOUR * HOUR - HOUR,
