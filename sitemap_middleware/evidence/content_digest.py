@@ -20,9 +20,10 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import lru_cache
 from hashlib import blake2b
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
 from selectolax.lexbor import LexborHTMLParser
@@ -65,22 +66,11 @@ _VERSION: Final = re.compile(
 """Part of a link target that changes with each deployment: a hash or a version."""
 
 
-class ContentDigest(NamedTuple):
-    """What is kept of a content."""
+def content_digest(tree: LexborHTMLParser, data: Iterable[Any], path: str = "") -> tuple[int, int] | None:
+    """The digest of a page, and one without the words of its own path; None if it says more than can be compared.
 
-    digest: int
-    """A signed 64-bit number."""
-    without_path: int
-    """A digest, of 31 bits, of the content without the words of the page's own path."""
-
-
-def content_digest(tree: LexborHTMLParser, data: Iterable[Any], path: str = "") -> ContentDigest | None:
-    """The digest of a page; None if it says more than `MAX_WORDS` or `MAX_TARGETS`.
-
-    Args:
-        tree: a page that has a body. Elements that are not content are removed from it.
-        data: the page's JSON-LD.
-        path: its own, percent-encoded.
+    The first is a signed number of 64 bits, the second one of 31. What is no content is removed from the tree. `data`
+    is the page's JSON-LD.
     """
     body = tree.body
     assert body is not None
@@ -105,7 +95,7 @@ def content_digest(tree: LexborHTMLParser, data: Iterable[Any], path: str = "") 
     items.update(f"\n{_target_path(target)}" for target in targets)  # no word begins with a line break
     items.update(_content_facts(data))
     total = sum(digest_term(item) * count for item, count in items.items())
-    return ContentDigest((total + 2**63) % _MODULUS - 2**63, _without_path(items, total, path))
+    return (total + 2**63) % _MODULUS - 2**63, _without_path(items, total, path)
 
 
 def _target_path(target: str) -> str:
@@ -175,14 +165,11 @@ _MAX_THINGS: Final = 2_000
 
 def parse_scripts(scripts: Iterable[str]) -> list[Any]:
     """The data of the scripts that hold valid JSON."""
-    return [data for data in map(_json, scripts) if data is not None]
-
-
-def _json(text: str) -> Any:
-    try:
-        return json.loads(text, strict=False)
-    except (ValueError, RecursionError):
-        return None
+    data: list[Any] = []
+    for text in scripts:
+        with suppress(ValueError, RecursionError):
+            data.append(json.loads(text, strict=False))
+    return data
 
 
 def _content_facts(data: Iterable[Any]) -> Iterator[str]:

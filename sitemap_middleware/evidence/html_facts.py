@@ -37,7 +37,6 @@ _ASCII_CODECS: Final = frozenset(
 """The codecs of charsets in which ASCII text, such as a meta tag, reads the same; by the modules of `encodings`."""
 for _codec in _ASCII_CODECS:
     codecs.lookup(_codec)  # imports it: a page must not have the thread that parses it import one
-_MARKUP: Final = re.compile(r"\s*<[!?a-zA-Z]")
 _NO_TEXT: Final = re.compile(r"[\0-\x08\x0e-\x1f\ufffd]")
 _XML_TEXT_ELEMENT: Final = re.compile(r"<((script|style|title|textarea|iframe|noframes)(?:\s[^<>]*)?)/>")
 """An element of XHTML that has no content, and would hold all that follows if it were HTML."""
@@ -82,14 +81,9 @@ class HtmlFacts(NamedTuple):
 def parse_html(
     body: bytes, charset: str | None = None, *, path: str = "", is_truncated: bool = False, is_xml: bool = False
 ) -> HtmlFacts:
-    """Parse an HTML body in bounded time.
+    """Parse an HTML body, or the beginning of one, in bounded time.
 
-    Args:
-        body: the bytes, not content-encoded.
-        charset: of the Content-Type, if it names one.
-        path: that of the page, percent-encoded.
-        is_truncated: whether `body` is only the beginning of a longer body.
-        is_xml: whether browsers read it as XML: its type is application/xhtml+xml.
+    `charset` is that of the Content-Type, and `path` the page's own. `is_xml` says whether browsers read it as XML.
     """
     unread = ""
     if is_truncated or len(body) > MAX_HTML_BYTES:
@@ -116,7 +110,7 @@ def parse_html(
     content = None if unread else content_digest(tree, data, path)  # last, because it takes the tree apart
     if content is None:
         return facts._replace(unread_reason=unread or "says more than can be compared in time")
-    return facts._replace(digest=content.digest, without_path=content.without_path)
+    return facts._replace(digest=content[0], without_path=content[1])
 
 
 def _bounded(text: str) -> tuple[str, str]:
@@ -171,7 +165,7 @@ def _ascii_codec(charset: str) -> str | None:
 def is_text(body: bytes, charset: str | None) -> bool:
     """Whether the start of a body is text that a browser shows, and not bytes in some content coding."""
     text = decode_html(body[:KEPT_BODY_BYTES], charset)
-    return bool(text) and (_MARKUP.match(text) is not None or _NO_TEXT.search(text) is None)
+    return bool(text) and _NO_TEXT.search(text) is None
 
 
 # The metadata of a parsed page

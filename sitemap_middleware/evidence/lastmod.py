@@ -52,13 +52,6 @@ def lastmod(
     2. A credible Last-Modified, or the modification time of the served file.
     3. The date that the page states.
     4. An observed change of its content.
-
-    Args:
-        developer_date: from `@sitemap(lastmod=...)` or an `Entry`.
-        page: what was observed.
-        file_modified: POSIX seconds.
-        signals: what the site's pages show together.
-        now: POSIX seconds.
     """
     if developer_date is not None:
         return _by_developer(developer_date, now)
@@ -72,12 +65,7 @@ def lastmod(
 def date_evidence(
     result: LastmodResult, page: Page | None, file_modified: int | None, signals: SiteSignals, now: int
 ) -> Iterator[DateEvidence]:
-    """The date by each rule of `lastmod` that applies to a page, in their order. The first one counts.
-
-    Args:
-        result: what `lastmod` returned for the page.
-        page: this and the other arguments are those of `lastmod`.
-    """
+    """The date by each rule of `lastmod`, which returned this result, that applies to a page. The first one counts."""
     found = [*_results(page, file_modified, signals, now)]
     if result not in found and result != _NO_LASTMOD:
         found.insert(0, result)  # the developer's
@@ -160,8 +148,7 @@ def _by_stated_date(page: Page, stated: str, signals: SiteSignals, now: int) -> 
 def _by_content_change(page: Page, signals: SiteSignals, now: int) -> LastmodResult:
     """The later end of the interval in which the content changed; only its day if the interval is longer than a day.
 
-    For example, content A seen until Monday 10:00 and content B from Monday 15:00 on gives Monday 15:00. The later end
-    is never before the change, so a crawler that came in between is told to come again.
+    The later end is never before the change, so a crawler that came in between is told to come again.
     """
     own = signals.templates.own_history(page.route, page.content_history)
     change = last_change(own)

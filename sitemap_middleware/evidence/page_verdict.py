@@ -171,13 +171,7 @@ def value_names(name: str, history: History, write_time: Callable[[int], str]) -
 def page_events(
     page: Page, dropped: int | None, write_time: Callable[[int], str] = w3c_from_timestamp
 ) -> list[PageEvent]:
-    """What happened to a page, the latest first.
-
-    Args:
-        page: what was observed.
-        dropped: when it was no longer listed, in POSIX seconds; None if it is, or if that is not known.
-        write_time: writes the times within the texts.
-    """
+    """What happened to a page, the latest first; `dropped` is when it was no longer listed, if that is known."""
     events = [PageEvent(page.first_seen, "first seen")]
     for name, history in histories(page).items():
         for run, called in zip(history, value_names(name, history, write_time), strict=True):

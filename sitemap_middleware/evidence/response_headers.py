@@ -162,10 +162,8 @@ class RobotsDirectives(NamedTuple):
 def parse_robots(values: Iterable[str], *, agents: bool) -> RobotsDirectives:
     """Parse robots tags. If several disagree, the strictest counts (Google, "Robots meta tag specifications").
 
-    Args:
-        values: of X-Robots-Tag headers or of robots meta tags.
-        agents: whether a value may address one robot (`otherbot: noindex`), as in headers. Those for Google's and
-            Bing's robots count, those for others do not.
+    With `agents` a value may address one robot (`otherbot: noindex`), as in headers: those for Google's and Bing's
+    robots count, those for others do not.
     """
     noindex, moments = False, []
     for value in values:

@@ -59,13 +59,9 @@ def site_signals(
     *,
     installed: Collection[int] = (),
 ) -> SiteSignals:
-    """The signals of a site.
+    """The signals of a site, by its observed pages, or a sample of them that was read at the time `until`.
 
-    Args:
-        pages: the observed pages, all or a sample, read once and in order. Only those that answer 200 count.
-        files: modification times of the files that routes serve, in POSIX seconds.
-        until: when the pages were read, if they are a sample.
-        installed: when packages were installed, in POSIX seconds.
+    `files` are the modification times of the files that routes serve, and `installed` those of packages.
     """
     dates: list[Collection[int]] = [{moment} for moment in files]
     contents: defaultdict[str, list[History]] = defaultdict(list)
@@ -82,12 +78,7 @@ def site_signals(
 
 
 def deployments(dates: Sequence[Collection[int]], installed: Collection[int] = ()) -> tuple[Period, ...]:
-    """The deployments that the dates of pages show, and the installations in which a page has a date.
-
-    Args:
-        dates: those of each page, in POSIX seconds.
-        installed: when packages were installed, in POSIX seconds.
-    """
+    """The deployments that the dates of each page show, and the installations in which a page has a date."""
     ordered = sorted((moment, page) for page, moments in enumerate(dates) for moment in moments)
     found: set[Period] = set()
     for moment in installed:

@@ -66,12 +66,7 @@ class TemplateChanges:
     """The observed changes of content on a site, to tell edits of a page from template changes."""
 
     def __init__(self, contents_by_route: Mapping[str, Sequence[History]]) -> None:
-        """Find the template changes.
-
-        Args:
-            contents_by_route: the contents of each route's pages. Finding differences may take quadratic time, so a
-                large site gives a sample of 10,000 pages.
-        """
+        """Find the template changes in the contents of each route's pages: of a large site, in those of a sample."""
         by_group: defaultdict[str, list[History]] = defaultdict(list)
         for route, contents in contents_by_route.items():
             by_group[route if len(contents) >= MIN_SEEN_PAGES else ""].extend(contents)
@@ -150,15 +145,8 @@ class TemplateChanges:
 def ambiguous_periods(histories: Sequence[History], *, min_seen: int) -> list[Period]:
     """The times at which a template may have changed, so that an edit then cannot be told from it; in order.
 
-    A time is ambiguous if
-
-    - too few pages were seen before and after it to tell;
-    - most pages that were seen before and after it changed around it;
-    - many more pages changed around it than around other times.
-
-    Args:
-        histories: the contents of each page.
-        min_seen: the pages that must have been seen before and after a time for it to be clear.
+    That is so if fewer than `min_seen` pages were seen before and after a time, if most of these changed around it, or
+    if many more changed around it than around other times.
     """
     turns: Counter[int] = Counter()
     seen: Counter[int] = Counter()

@@ -132,10 +132,7 @@ def is_generated(dates: History) -> bool:
 def changes_without_content(dates: History, contents: History, deployed: Callable[[int], bool]) -> bool:
     """Whether a date is not one of the content: most of its changes, and at least two, left the content the same.
 
-    Args:
-        dates: the values of a page's Last-Modified, or the dates that it stated.
-        contents: the digests of its content.
-        deployed: whether a date is that of a deployment, which also changes the dates of files that stay the same.
+    Not counted is a change to the date of a deployment, which also changes the dates of files that stay the same.
     """
     runs = sorted(dates, key=lambda run: (run.first, run.last, run.value))
     changes = [(before.last, after.first) for before, after in pairwise(runs) if not deployed(after.value)]
