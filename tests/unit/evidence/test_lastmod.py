@@ -1,4 +1,4 @@
-"""lastmod on sites that mislead: migrations, clocks of all kinds, and what was seen while a clock was ahead."""
+"""lastmod: each date and each reason for none, on sites that mislead: migrations, clocks, copied files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sitemap_middleware.evidence.lastmod import date_evidence, lastmod
 from sitemap_middleware.evidence.merge import is_worth_writing, merge
 from sitemap_middleware.evidence.observations import Observation
 from sitemap_middleware.evidence.site_signals import SiteSignals
-from sitemap_middleware.evidence.value_history import VOLATILE, Run, changes_without_content
+from sitemap_middleware.evidence.value_history import VOLATILE
 from sitemap_middleware.models import Page
 
 from ...support.observed_pages import signals_of
@@ -25,19 +25,35 @@ NOW = 1_750_000_000
 HOUR = 3600
 DAY = 24 * HOUR
 EVERYWHERE = SiteSignals()
+STATED = "the date that the page states"
+NO_DATE = "it has no date, and no change of its content was observed"
 
 
 def seen(at: int, path: str = "/", **more: Any) -> Observation:
     return Observation(path, path, at, 200, "text/html", is_read=True, **more)
 
 
-def page_of(path: str, *sights: tuple[int, int | None], content: int = 1) -> Page:
-    """A page that was seen at these times, each with this Last-Modified."""
+def merged(*observations: Observation) -> Page:
     page = None
-    for at, last_modified in sights:
-        page = merge(page, seen(at, path, last_modified=last_modified, digest=content))
+    for observation in observations:
+        page = merge(page, observation)
     assert page is not None
     return page
+
+
+def page_of(path: str, *sights: tuple[int, int | None], content: int = 1) -> Page:
+    """A page that was seen at these times, each with this Last-Modified."""
+    return merged(*(seen(at, path, last_modified=modified, digest=content) for at, modified in sights))
+
+
+def read_at(path: str, *sights: tuple[int, int]) -> Page:
+    """A page that was read at these times, each with this content."""
+    return merged(*(seen(at, path, digest=content) for at, content in sights))
+
+
+def stating(text: str) -> Page:
+    """A page that was seen a while ago, and still, to state this date."""
+    return merged(*(seen(at, digest=1, stated_date=text) for at in (NOW - 30 * DAY, NOW - DAY)))
 
 
 def dates(pages: list[Page], now: int) -> dict[str, str | None]:
@@ -49,345 +65,46 @@ def dates(pages: list[Page], now: int) -> dict[str, str | None]:
 
 
 @pytest.mark.parametrize(
-    ("given", "counting", "sources"),
+    ("given", "counting", "developers"),
     [
-        (None, 0, ["Last-Modified", "the date that the page states cannot be true"]),
-        (
-            date(2024, 5, 1),
-            0,
-            ["the developer's date", "Last-Modified", "the date that the page states cannot be true"],
-        ),
-        (
-            date(2090, 5, 1),
-            None,
-            [
-                "the developer's date, 2090-05-01, is in the future",
-                "Last-Modified",
-                "the date that the page states cannot be true",
-            ],
-        ),
+        (None, 0, []),
+        (date(2024, 5, 1), 0, ["the developer's date"]),
+        (date(2090, 5, 1), None, ["the developer's date, 2090-05-01, is in the future"]),
     ],
 )
 def test_the_date_that_lastmod_returns_is_the_only_one_that_counts(
-    given: date | None, counting: int | None, sources: list[str]
+    given: date | None, counting: int | None, developers: list[str]
 ) -> None:
     page = page_of("/a", (NOW, NOW - 9 * DAY), (NOW + HOUR, NOW - 9 * DAY))._replace(stated_date="2090-01-01")
     result = lastmod(given, page, None, EVERYWHERE, NOW + DAY)
     told = [*date_evidence(result, page, None, EVERYWHERE, NOW + DAY)]
-    assert [evidence.reason for evidence in told] == sources
-    assert [position for position, evidence in enumerate(told) if evidence.counts] == (
-        [] if counting is None else [counting]
-    )
-    assert [evidence.date for evidence in told if evidence.counts] == [result.text] * (counting is not None)
+    assert [evidence.reason for evidence in told] == [*developers, "Last-Modified", f"{STATED} cannot be true"]
+    counts = [position for position, evidence in enumerate(told) if evidence.counts]
+    assert counts == ([] if counting is None else [counting])
+    assert [evidence.date for evidence in told if evidence.counts] == [result.text] * len(counts)
 
 
 def test_a_page_without_any_evidence_has_no_dates_to_tell_of() -> None:
     page = page_of("/a", (NOW, None))
     assert [*date_evidence(lastmod(None, page, None, EVERYWHERE, NOW), page, None, EVERYWHERE, NOW)] == []
-    served_file = lastmod(None, None, NOW - DAY, EVERYWHERE, NOW)
-    (told,) = date_evidence(served_file, None, NOW - DAY, EVERYWHERE, NOW)
-    assert (told.date, told.counts, told.reason) == (served_file.text, True, "the file's modification time")
 
 
-def test_a_last_modified_that_is_the_time_of_the_served_file_needs_no_second_visit() -> None:
-    page = page_of("/a", (NOW, NOW - DAY))
-    assert lastmod(None, page, None, EVERYWHERE, NOW).text is None
-    served_file = lastmod(None, page, NOW - DAY, EVERYWHERE, NOW)
-    assert (served_file.text, served_file.source) == (w3c_from_timestamp(NOW - DAY), "Last-Modified")
-
-
-@pytest.mark.parametrize("minutes", [0, 10])
-@pytest.mark.parametrize("share", [0.6, 1])
-def test_files_that_are_copied_again_date_nothing(share: float, minutes: int) -> None:
-    """However long the copying takes, and whether a part of them keeps its old times."""
-    first, second = NOW - 10 * DAY, NOW + 30 * DAY
-    pages = []
-    for which in range(40):
-        late = second + which * minutes * 60 // 40
-        copied = which < share * 40
-        sights = [(at, late if copied and at > late else first + which % 7) for at in range(NOW, NOW + 60 * DAY, DAY)]
-        pages.append(page_of(f"/{which}", *sights))
-    assert not any(dates(pages, NOW + 60 * DAY).values())
-
-
-@pytest.mark.parametrize(("until", "text"), [(NOW - HOUR, "2025-06-14T10:00:00Z"), (NOW - 3 * DAY, None)])
-def test_stated_date_newer_than_other_pages_waits(until: int, text: str | None) -> None:
-    page = page_of("/", (NOW, None))._replace(stated_date="2025-06-14T10:00:00Z")
-    page = page._replace(stated_date_history=(Run(1_749_895_200, 1_749_895_200 + DAY, NOW + DAY),))
-    assert lastmod(None, page, None, SiteSignals(until=until), NOW + DAY).text == text
-
-
-# Clocks
-
-
-CLOCKS = {
-    "now": lambda at: at,
-    "half a minute ago": lambda at: at - 30,
-    "a minute ago": lambda at: at - 60,
-    "five minutes ago": lambda at: at - 300,
-    "an hour ago": lambda at: at - HOUR,
-    "a day ago": lambda at: at - DAY,
-    "a week ago": lambda at: at - 7 * DAY,
-    "this minute": lambda at: at // 60 * 60,
-    "a quarter of an hour, rounded": lambda at: at // 900 * 900,
-    "this hour": lambda at: at // HOUR * HOUR,
-    "the hour before": lambda at: at // HOUR * HOUR - HOUR,
-    "six hours, rounded": lambda at: at // (6 * HOUR) * 6 * HOUR,
-    "midnight": lambda at: at // DAY * DAY,
-    "midnight in New York": lambda at: (at - 5 * HOUR) // DAY * DAY + 5 * HOUR,
-    "midnight in Kathmandu": lambda at: (at + 20_700) // DAY * DAY - 20_700,
-    "noon": lambda at: (at - DAY // 2) // DAY * DAY + DAY // 2,
-    "yesterday": lambda at: at // DAY * DAY - DAY,
-}
-"""What servers make up for their answers, by the time of the answer."""
-
-KINDS = ("Last-Modified", "stated moment", "stated day")
-"""How an answer bears a date."""
-
-
-def answer(kind: str, at: int, value: int, content: int) -> Observation:
-    """An answer at this time that bears this date and has this content."""
-    stated = {"stated moment": w3c_from_timestamp(value), "stated day": w3c_from_timestamp(value)[:10]}.get(kind)
-    last_modified = value if kind == "Last-Modified" else None
-    return Observation(
-        "/", "/", at, 200, "text/html", is_read=True, last_modified=last_modified, digest=content, stated_date=stated
-    )
-
-
-def found_over_time(kind: str, every: int, value: Callable[[int], int], content: Callable[[int], int]) -> list[str]:
-    """Each lastmod that a page has over ten days, in which it is seen at such intervals, and a few seconds later."""
-    chance, texts, page = random.Random(f"{kind} {every}"), [], None
-    for start in range(NOW, NOW + 10 * DAY, every):
-        at = start + chance.randrange(every // 2)
-        for later in (0, chance.choice([0, 3, 90])):
-            merged = merge(page, answer(kind, at + later, value(at + later), content(at + later)))
-            page = merged if page is None or is_worth_writing(page, merged) else page
-            text = lastmod(None, page, None, EVERYWHERE, at + later).text
-            if text is not None and text not in texts:
-                texts.append(text)
-    return texts
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("every", [1200, HOUR, 7 * HOUR, DAY])
-@pytest.mark.parametrize("clock", CLOCKS)
-@pytest.mark.parametrize("kind", KINDS)
-def test_generated_last_modified_is_not_a_date(kind: str, clock: str, every: int) -> None:
-    """A day long past is told from an honest one only once it moved twice."""
-    texts = found_over_time(kind, every, CLOCKS[clock], lambda _: 1)
-    assert len(texts) <= (2 if (kind, clock) == ("stated day", "a week ago") else 0)
-
-
-HONEST = {
-    "old": ([-400 * DAY - 17], 0),
-    "old, to the hour": ([NOW // HOUR * HOUR - NOW - 400 * DAY], 0),
-    "old, at midnight": ([NOW // DAY * DAY - NOW - 400 * DAY], 0),
-    "edited two days before": ([-2 * DAY - 17], 0),
-    "edited once while seen": ([-90 * DAY - 17, 4 * DAY + 1234], 0),
-    "edited once, to the hour": ([-90 * DAY - 17, (NOW + 4 * DAY) // HOUR * HOUR - NOW], 0),
-    "edited thrice": ([-90 * DAY - 17, 2 * DAY + 1234, 5 * DAY + 17, 8 * DAY + 4321], 0),
-    "saved once more without an edit": ([-90 * DAY - 17, 2 * DAY + 1234, 5 * DAY + 17], 1),
-}
-"""When pages are edited, by the time at which they are first seen; and the last of how many edits keep the content."""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("every", [1200, HOUR, 7 * HOUR, DAY])
-@pytest.mark.parametrize("server", HONEST)
-@pytest.mark.parametrize("kind", KINDS)
-def test_an_honest_date_is_believed(kind: str, server: str, every: int) -> None:
-    edits, cached = HONEST[server]
-
-    def number(at: int) -> int:
-        return max(0, sum(NOW + edit <= at for edit in edits) - 1)
-
-    texts = found_over_time(
-        kind, every, lambda at: NOW + edits[number(at)], lambda at: min(number(at), len(edits) - 1 - cached)
-    )
-    length = 10 if kind == "stated day" else 20
-    assert texts[-1][:length] == w3c_from_timestamp(NOW + edits[-1])[:length]
-    spans = [(w3c_from_timestamp(NOW + edit)[:10], w3c_from_timestamp(NOW + edit + 2 * every)[:10]) for edit in edits]
-    assert all(any(first <= text[:10] <= last for first, last in spans) for text in texts)
-
-
-def test_date_that_moves_without_content_is_not_a_date() -> None:
-    """Once it was seen to move twice, and mostly so; but a deployment moves the dates of files that stay the same."""
-    moves = [(NOW + day * DAY, NOW + day * DAY - 5 * HOUR - 7 * day) for day in range(0, 8, 2)]
-    sights = [(at + later, value) for at, value in moves for later in (0, 36 * HOUR)]
-    page = page_of("/", *sights)
-    result = lastmod(None, page, None, EVERYWHERE, NOW + 9 * DAY)
-    assert result == (None, "its Last-Modified changes while its content stays the same")
-    assert lastmod(None, page_of("/", *sights[:4]), None, EVERYWHERE, NOW + 9 * DAY).text == w3c_from_timestamp(
-        moves[1][1]
-    )
-    stated = page._replace(
-        last_modified=None,
-        last_modified_history=(),
-        stated_date=w3c_from_timestamp(moves[-1][1]),
-        stated_date_history=page.last_modified_history,
-    )
-    result = lastmod(None, stated, None, EVERYWHERE, NOW + 9 * DAY)
-    assert result == (None, "the date that the page states changes while its content stays the same")
-    deployed = {value for _, value in moves[1:]}
-    assert not changes_without_content(page.last_modified_history, page.content_history, deployed.__contains__)
-
-
-# What was seen while a clock was ahead
-
-
-@pytest.mark.parametrize("ahead", [HOUR, DAY, 400 * DAY])
-def test_change_seen_by_a_fast_clock_has_no_future_date(ahead: int) -> None:
-    others = [page_of(f"/{which}", (NOW, None), (NOW + 10 * DAY, None), content=which) for which in range(10)]
-    page = page_of("/", (NOW, None), (NOW + DAY, None))
-    for at in (NOW + 2 * DAY + ahead, NOW + 2 * DAY + ahead + HOUR):
-        page = merge(page, seen(at, last_modified=at - 60, digest=2))
-    now = NOW + 2 * DAY + 2 * HOUR
-    assert dates([page, *others], now)["/"] is None or ahead < HOUR * 2
-    for at in (now, now + HOUR):
-        page = merge(page, seen(at, digest=2))
-    text = dates([page, *others], now + HOUR)["/"]
-    assert text is not None
-    assert w3c_from_timestamp(NOW + DAY)[: len(text)] <= text <= w3c_from_timestamp(now + HOUR)
-
-
-@given(
-    st.lists(st.tuples(st.integers(-DAY, DAY), st.integers(-DAY, DAY), st.integers(0, 3)), min_size=1, max_size=12),
-    st.integers(-DAY, DAY),
-    st.none() | st.sampled_from(["2025-06-15", "2025-06-15T15:00:00Z", "2025-06-16T01:00:00Z", "2031-01-01"]),
-)
-def test_no_lastmod_is_later_than_now(sights: list[tuple[int, int, int]], after: int, stated: str | None) -> None:
-    page = None
-    for at, last_modified, content in sights:
-        page = merge(page, seen(NOW + at, last_modified=NOW + last_modified, digest=content, stated_date=stated))
-    assert page is not None
-    now = NOW + after
-    for around in (EVERYWHERE, signals_of([page])):
-        text = lastmod(None, page, None, around, now).text
-        assert text is None or text <= w3c_from_timestamp(now)
-
-
-@pytest.mark.parametrize(
-    ("declared", "text"),
-    [
-        (datetime.fromtimestamp(NOW - 1, UTC), w3c_from_timestamp(NOW - 1)),
-        (datetime.fromtimestamp(NOW + 1, UTC), w3c_from_timestamp(NOW)),
-        (datetime.fromtimestamp(NOW + HOUR, UTC), None),
-        (date(2025, 6, 15), "2025-06-15"),
-        (date(2025, 6, 16), None),
-    ],
-)
-def test_a_developers_date_that_is_a_moment_ahead_is_that_of_now(declared: date, text: str | None) -> None:
-    assert lastmod(declared, None, None, EVERYWHERE, NOW).text == text
-
-
-def test_a_developers_day_that_begins_within_minutes_is_today() -> None:
-    midnight = int(datetime(2025, 6, 16, tzinfo=UTC).timestamp())
-    assert lastmod(date(2025, 6, 16), None, None, EVERYWHERE, midnight - 60).text == "2025-06-15"
-
-
-# Why a change of content that was seen gives no date
-
-
-def read_at(path: str, *sights: tuple[int, int]) -> Page:
-    """A page that was read at these times, each with this content."""
-    page = None
-    for at, content in sights:
-        page = merge(page, seen(at, path, digest=content))
-    assert page is not None
-    return page
-
-
-OTHERS = [read_at(f"/{which}", (NOW, which), (NOW + HOUR, which)) for which in range(10, 13)]
-EDITED = (NOW, 1), (NOW + HOUR, 1), (NOW + 2 * HOUR, 2), (NOW + 3 * HOUR, 2)
-
-
-def why(page: Page, *others: Page) -> str:
-    result = lastmod(None, page, None, signals_of([page, *others]), NOW + DAY)
-    assert result.text is None
-    return result.source
-
-
-@pytest.mark.parametrize(
-    ("sights", "reason"),
-    [
-        (
-            ((NOW, 1), (NOW + HOUR, 1), (NOW + 2 * HOUR, 2)),
-            "its content changed, and the new one was read only once so far",
-        ),
-        (
-            ((NOW, 1), (NOW + HOUR, 2), (NOW + HOUR + 9, 2)),
-            "its content changed, and the one before was read only once",
-        ),
-        (
-            ((NOW, 1), (NOW + HOUR, 1), (NOW + 2 * HOUR, VOLATILE)),
-            "its content differs from one request to the next",
-        ),
-        (((NOW, 1), (NOW + HOUR, 2), (NOW + 2 * HOUR, 1), (NOW + 3 * HOUR, 2)), "its contents alternate"),
-        (
-            ((NOW, 1), (NOW + HOUR, 2), (NOW + 2 * HOUR, 2), (NOW + 3 * HOUR, 3), (NOW + 4 * HOUR, 2), (NOW + DAY, 3)),
-            "its contents alternate",
-        ),
-    ],
-)
-def test_a_change_that_gives_no_date_is_explained(sights: tuple[tuple[int, int], ...], reason: str) -> None:
-    assert why(read_at("/", *sights), *OTHERS) == reason
-
-
-def test_change_of_all_pages_may_be_a_template_change() -> None:
-    pages = [
-        read_at(f"/{which}", (NOW, which), (NOW + HOUR, which), (NOW + 2 * HOUR, -which), (NOW + DAY - 9, -which))
-        for which in range(1, 9)
-    ]
-    for page in pages:
-        reason = why(page, *(other for other in pages if other is not page))
-        assert reason == (
-            f"its content changed at {w3c_from_timestamp(NOW + 2 * HOUR)}, by an edit or by a template change: the evidence does not tell which"
-        )
-
-
-@pytest.mark.parametrize(("apart", "text"), [(DAY, w3c_from_timestamp(NOW + HOUR + DAY)), (DAY + 1, "2025-06-16")])
-def test_change_between_distant_visits_is_dated_by_its_day(apart: int, text: str) -> None:
-    changed = NOW + HOUR + apart
-    page = read_at("/", (NOW, 1), (NOW + HOUR, 1), (changed, 2), (changed + HOUR, 2))
-    assert lastmod(None, page, None, EVERYWHERE, NOW + 9 * DAY) == (text, "an observed change of its content")
-
-
-STATED = "the date that the page states"
 DEPLOYED = NOW - 40 * DAY
 ODD = 12_345
 """Seconds that no clock lags behind."""
 
 
-def stating(text: str) -> Page:
-    """A page that was seen a while ago, and still, to state this date."""
-    page = None
-    for at in (NOW - 30 * DAY, NOW - DAY):
-        page = merge(page, seen(at, digest=1, stated_date=text))
-    assert page is not None
-    return page
-
-
 @pytest.mark.parametrize(
     ("page", "file", "text", "source"),
     [
-        (None, None, None, "it has no date, and no change of its content was observed"),
-        (page_of("/", (NOW, None)), None, None, "it has no date, and no change of its content was observed"),
+        (None, None, None, NO_DATE),
+        (page_of("/", (NOW, None)), None, None, NO_DATE),
         (None, EARLIEST_DATE_SECONDS, w3c_from_timestamp(EARLIEST_DATE_SECONDS), "the file's modification time"),
         (None, EARLIEST_DATE_SECONDS - 1, None, "the file's modification time cannot be true"),
         (None, NOW, w3c_from_timestamp(NOW), "the file's modification time"),
         (None, NOW + 1, None, "the file's modification time cannot be true"),
-        (
-            None,
-            DEPLOYED,
-            None,
-            "the file's modification time is that of a deployment or of an installed package",
-        ),
-        (
-            page_of("/", (NOW - 99, NOW - ODD), (NOW, NOW - ODD)),
-            None,
-            None,
-            "Last-Modified is too new to tell it from a deployment's",
-        ),
+        (None, DEPLOYED, None, "the file's modification time is that of a deployment or of an installed package"),
+        (page_of("/", (NOW, NOW - ODD)), NOW - ODD, None, "Last-Modified is too new to tell it from a deployment's"),
         (
             page_of("/", *((NOW - days * DAY, NOW - 20 * DAY - ODD) for days in (3, 2))),
             None,
@@ -412,12 +129,16 @@ def stating(text: str) -> Page:
         (stating("2199-05-10"), None, None, f"{STATED} cannot be true"),
         (stating("1980-05-10"), None, None, f"{STATED} cannot be true"),
         (
-            page_of("/", (NOW, None))._replace(
-                stated_date=w3c_from_timestamp(NOW), stated_date_history=(Run(NOW, NOW, NOW),)
-            ),
+            merged(seen(NOW, digest=1, stated_date=w3c_from_timestamp(NOW))),
             None,
             None,
             f"{STATED} is that of the response, or has not stayed the same long enough",
+        ),
+        (
+            merged(*(seen(NOW + later, digest=1, stated_date=w3c_from_timestamp(NOW - ODD)) for later in (0, 99))),
+            None,
+            None,
+            f"{STATED} is too new to tell it from a deployment's",
         ),
         (stating(w3c_from_timestamp(DEPLOYED)), None, None, "most pages state the same date"),
     ],
@@ -432,9 +153,202 @@ def test_each_date_and_each_reason_for_none_is_explained(
 @pytest.mark.parametrize(
     ("declared", "text", "source"),
     [
-        (date(2025, 5, 1), "2025-05-01", "the developer's date"),
+        (date(2025, 6, 15), "2025-06-15", "the developer's date"),
         (date(2999, 1, 1), None, "the developer's date, 2999-01-01, is in the future"),
+        (datetime.fromtimestamp(NOW - 1, UTC), w3c_from_timestamp(NOW - 1), "the developer's date"),
+        (datetime.fromtimestamp(NOW + 1, UTC), w3c_from_timestamp(NOW), "the developer's date"),
     ],
 )
-def test_a_developers_date_is_explained(declared: date, text: str | None, source: str) -> None:
-    assert lastmod(declared, None, None, EVERYWHERE, NOW) == (text, source)
+def test_a_developers_date_comes_first_and_is_never_later_than_now(
+    declared: date, text: str | None, source: str
+) -> None:
+    page = page_of("/", *((NOW - days * DAY, NOW - 20 * DAY - ODD) for days in (3, 2)))
+    assert lastmod(declared, page, None, EVERYWHERE, NOW) == (text, source)
+    midnight = int(datetime(2025, 6, 16, tzinfo=UTC).timestamp())
+    assert lastmod(date(2025, 6, 16), None, None, EVERYWHERE, midnight - 60).text == "2025-06-15"
+
+
+# Sites that mislead
+
+
+@pytest.mark.parametrize("minutes", [0, 10])
+@pytest.mark.parametrize("share", [0.6, 1])
+def test_files_that_are_copied_again_date_nothing(share: float, minutes: int) -> None:
+    """However long the copying takes, and whether a part of them keeps its old times."""
+    first, second = NOW - 10 * DAY, NOW + 30 * DAY
+    pages = []
+    for which in range(40):
+        late = second + which * minutes * 60 // 40
+        copied = which < share * 40
+        sights = [(at, late if copied and at > late else first + which % 7) for at in range(NOW, NOW + 60 * DAY, DAY)]
+        pages.append(page_of(f"/{which}", *sights))
+    assert not any(dates(pages, NOW + 60 * DAY).values())
+
+
+CLOCKS = {
+    "now": lambda at: at,
+    "half a minute ago": lambda at: at - 30,
+    "an hour ago": lambda at: at - HOUR,
+    "a week ago": lambda at: at - 7 * DAY,
+    "this minute": lambda at: at // 60 * 60,
+    "a quarter of an hour, rounded": lambda at: at // 900 * 900,
+    "the hour before": lambda at: at // HOUR * HOUR - HOUR,
+    "midnight": lambda at: at // DAY * DAY,
+    "midnight in New York": lambda at: (at - 5 * HOUR) // DAY * DAY + 5 * HOUR,
+    "midnight in Kathmandu": lambda at: (at + 20_700) // DAY * DAY - 20_700,
+    "yesterday": lambda at: at // DAY * DAY - DAY,
+}
+"""What servers make up for their answers, by the time of the answer."""
+
+KINDS = ("Last-Modified", "stated moment", "stated day")
+"""How an answer bears a date."""
+
+
+def answer(kind: str, at: int, value: int, content: int) -> Observation:
+    """An answer at this time that bears this date and has this content."""
+    if kind == "Last-Modified":
+        return seen(at, last_modified=value, digest=content)
+    return seen(at, digest=content, stated_date=w3c_from_timestamp(value)[: 10 if kind == "stated day" else None])
+
+
+def found_over_time(kind: str, every: int, value: Callable[[int], int], content: Callable[[int], int]) -> list[str]:
+    """Each lastmod that a page has over ten days, in which it is seen at such intervals, and a few seconds later."""
+    chance, texts, page = random.Random(f"{kind} {every}"), [], None
+    for start in range(NOW, NOW + 10 * DAY, every):
+        at = start + chance.randrange(every // 2)
+        for later in (0, chance.choice([0, 3, 90])):
+            after = merge(page, answer(kind, at + later, value(at + later), content(at + later)))
+            page = after if page is None or is_worth_writing(page, after) else page
+            text = lastmod(None, page, None, EVERYWHERE, at + later).text
+            if text is not None and text not in texts:
+                texts.append(text)
+    return texts
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("every", [1200, 7 * HOUR, DAY])
+@pytest.mark.parametrize("clock", CLOCKS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_generated_last_modified_is_not_a_date(kind: str, clock: str, every: int) -> None:
+    """A day long past is told from an honest one only once it moved twice."""
+    texts = found_over_time(kind, every, CLOCKS[clock], lambda _: 1)
+    assert len(texts) <= (2 if (kind, clock) == ("stated day", "a week ago") else 0)
+
+
+HONEST = {
+    "old": ([-400 * DAY - 17], 0),
+    "old, at midnight": ([NOW // DAY * DAY - NOW - 400 * DAY], 0),
+    "edited two days before": ([-2 * DAY - 17], 0),
+    "edited once while seen": ([-90 * DAY - 17, 4 * DAY + 1234], 0),
+    "edited once, to the hour": ([-90 * DAY - 17, (NOW + 4 * DAY) // HOUR * HOUR - NOW], 0),
+    "edited thrice": ([-90 * DAY - 17, 2 * DAY + 1234, 5 * DAY + 17, 8 * DAY + 4321], 0),
+    "saved once more without an edit": ([-90 * DAY - 17, 2 * DAY + 1234, 5 * DAY + 17], 1),
+}
+"""When pages are edited, by the time at which they are first seen; and the last of how many edits keep the content."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("every", [1200, 7 * HOUR, DAY])
+@pytest.mark.parametrize("server", HONEST)
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_honest_date_is_believed(kind: str, server: str, every: int) -> None:
+    edits, cached = HONEST[server]
+
+    def number(at: int) -> int:
+        return max(0, sum(NOW + edit <= at for edit in edits) - 1)
+
+    texts = found_over_time(
+        kind, every, lambda at: NOW + edits[number(at)], lambda at: min(number(at), len(edits) - 1 - cached)
+    )
+    length = 10 if kind == "stated day" else 20
+    assert texts[-1][:length] == w3c_from_timestamp(NOW + edits[-1])[:length]
+    spans = [(w3c_from_timestamp(NOW + edit)[:10], w3c_from_timestamp(NOW + edit + 2 * every)[:10]) for edit in edits]
+    assert all(any(first <= text[:10] <= last for first, last in spans) for text in texts)
+
+
+@pytest.mark.parametrize("name", ["its Last-Modified", STATED])
+def test_date_that_moves_twice_without_content_is_not_a_date(name: str) -> None:
+    kind = "stated moment" if name == STATED else "Last-Modified"
+    moves = [(NOW + day * DAY, NOW + day * DAY - 5 * HOUR - 7 * day) for day in range(0, 8, 2)]
+    sights = [answer(kind, at + later, value, 1) for at, value in moves for later in (0, 36 * HOUR)]
+    result = lastmod(None, merged(*sights), None, EVERYWHERE, NOW + 9 * DAY)
+    assert result == (None, f"{name} changes while its content stays the same")
+    once = lastmod(None, merged(*sights[:4]), None, EVERYWHERE, NOW + 9 * DAY)
+    assert once.text == w3c_from_timestamp(moves[1][1])
+    deployed = SiteSignals(deployments=((moves[1][1], moves[2][1]),))
+    assert lastmod(None, merged(*sights), None, deployed, NOW + 9 * DAY).text == w3c_from_timestamp(moves[-1][1])
+
+
+@given(
+    st.lists(st.tuples(st.integers(-DAY, DAY), st.integers(-DAY, DAY), st.integers(0, 3)), min_size=1, max_size=12),
+    st.integers(-DAY, DAY),
+    st.none() | st.sampled_from(["2025-06-15", "2025-06-15T15:00:00Z", "2025-06-16T01:00:00Z", "2031-01-01"]),
+)
+def test_no_lastmod_is_later_than_now(sights: list[tuple[int, int, int]], after: int, stated: str | None) -> None:
+    page = merged(
+        *(
+            seen(NOW + at, last_modified=NOW + modified, digest=content, stated_date=stated)
+            for at, modified, content in sights
+        )
+    )
+    now = NOW + after
+    for around in (EVERYWHERE, signals_of([page])):
+        text = lastmod(None, page, None, around, now).text
+        assert text is None or text <= w3c_from_timestamp(now)
+
+
+# Observed changes of content
+
+OTHERS = [read_at(f"/{which}", (NOW, which), (NOW + HOUR, which)) for which in range(10, 13)]
+
+
+@pytest.mark.parametrize(
+    ("sights", "reason"),
+    [
+        (
+            ((NOW, 1), (NOW + HOUR, 1), (NOW + 2 * HOUR, 2)),
+            "its content changed, and the new one was read only once so far",
+        ),
+        (
+            ((NOW, 1), (NOW + HOUR, 2), (NOW + HOUR + 9, 2)),
+            "its content changed, and the one before was read only once",
+        ),
+        (
+            ((NOW, 1), (NOW + HOUR, 1), (NOW + 2 * HOUR, VOLATILE)),
+            "its content differs from one request to the next",
+        ),
+        (((NOW, 1), (NOW + HOUR, 2), (NOW + 2 * HOUR, 1), (NOW + 3 * HOUR, 2)), "its contents alternate"),
+        (
+            ((NOW, 1), (NOW + HOUR, 1), (NOW + 2 * HOUR, 2), (NOW + 3 * HOUR, 2)),
+            "its content changed at 2025-06-15T17:06:40Z; it is dated once other pages have been read since, to tell an"
+            " edit from a template change",
+        ),
+    ],
+)
+def test_a_change_that_gives_no_date_is_explained(sights: tuple[tuple[int, int], ...], reason: str) -> None:
+    page = read_at("/", *sights)
+    assert lastmod(None, page, None, signals_of([page, *OTHERS]), NOW + DAY) == (None, reason)
+
+
+def test_change_of_all_pages_may_be_a_template_change() -> None:
+    pages = [
+        read_at(f"/{which}", (NOW, which), (NOW + HOUR, which), (NOW + 2 * HOUR, -which), (NOW + DAY - 9, -which))
+        for which in range(1, 9)
+    ]
+    changed = f"its content changed at {w3c_from_timestamp(NOW + 2 * HOUR)}"
+    reason = f"{changed}, by an edit or by a template change: the evidence does not tell which"
+    assert {lastmod(None, page, None, signals_of(pages), NOW + DAY) for page in pages} == {(None, reason)}
+
+
+@pytest.mark.parametrize(("apart", "text"), [(DAY, w3c_from_timestamp(NOW + HOUR + DAY)), (DAY + 1, "2025-06-16")])
+def test_change_between_distant_visits_is_dated_by_its_day(apart: int, text: str) -> None:
+    changed = NOW + HOUR + apart
+    page = read_at("/", (NOW, 1), (NOW + HOUR, 1), (changed, 2), (changed + HOUR, 2))
+    assert lastmod(None, page, None, EVERYWHERE, NOW + 9 * DAY) == (text, "an observed change of its content")
+    assert lastmod(None, page, None, EVERYWHERE, changed - 1).source == (
+        "the observed change of its content is in the future, by a clock that was wrong"
+    )
+    around = SiteSignals(until=changed - 1)
+    assert lastmod(None, page, None, around, NOW + 9 * DAY).source == (
+        "the observed change of its content is too new to tell it from a deployment's"
+    )

@@ -1,0 +1,181 @@
+"""Histories: runs of values, the change that they prove, and the dates among them that a server made up."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sitemap_middleware.evidence.value_history import (
+    GENERATED_DATE_SECONDS,
+    MAX_BACKDATED_SECONDS,
+    MAX_ROUNDED_AGE_SECONDS,
+    MAX_RUNS,
+    OVERLAP_SECONDS,
+    ROUNDED_SECONDS,
+    VOLATILE,
+    History,
+    Run,
+    add_sighting,
+    changes_without_content,
+    is_credible,
+    last_change,
+)
+
+HOUR = 3600
+DAY = 24 * HOUR
+
+
+def history(*sights: tuple[int, int]) -> History:
+    """A history of values, each seen at an hour."""
+    runs: History = ()
+    for value, hour in sights:
+        runs = add_sighting(runs, value, hour * HOUR)
+    return runs
+
+
+def seen(values: str) -> History:
+    """A history of one letter an hour: "AAB" is A at hours 0 and 1, B at hour 2; a dash is an hour without a sight."""
+    return history(*((ord(letter), hour) for hour, letter in enumerate(values) if letter != "-"))
+
+
+sights = st.lists(st.tuples(st.integers(-3, 3) | st.just(VOLATILE), st.integers(0, 100_000)))
+
+
+@given(sights, st.randoms(use_true_random=False))
+def test_shuffled_and_repeated_sightings_give_the_same_history(
+    seen: list[tuple[int, int]], order: random.Random
+) -> None:
+    shuffled = seen + order.sample(seen, len(seen) // 2)
+    order.shuffle(shuffled)
+    assert history(*seen) == history(*shuffled)
+
+
+def test_of_many_values_the_last_are_kept_and_the_sign_of_moving() -> None:
+    runs = add_sighting((), VOLATILE, 0)
+    for number in range(1, 3 * MAX_RUNS):
+        runs = add_sighting(runs, number, number)
+    assert len(runs) == MAX_RUNS
+    assert (runs[0].value, runs[-1].value) == (VOLATILE, 3 * MAX_RUNS - 1)
+
+
+@pytest.mark.parametrize(
+    ("values", "interval"),
+    [
+        ("", None),
+        ("AAAAA", None),
+        ("AAB", None),
+        ("AABB", (1, 2)),
+        ("ABB", None),
+        ("AA---BB", (1, 5)),
+        ("AABBCC", (3, 4)),
+        ("AABBC", (1, 2)),
+        ("AABBCDD", (4, 5)),
+        ("ABCDEFGH", None),
+        ("AABA", None),
+        ("AABBAA", None),
+        ("ABABABABBB", None),
+        ("ABCDD", None),
+        ("AABCDD", (3, 4)),
+        ("AABBABBBBBBBBCC", (12, 13)),
+        ("AABABBCCCCCCCCC", (5, 6)),
+        ("AABBCB", None),
+        ("AABBCBDD", (5, 6)),
+        ("ABBBB", None),
+    ],
+)
+def test_change_is_a_repeated_value_that_replaced_another(values: str, interval: tuple[int, int] | None) -> None:
+    expected = None if interval is None else (interval[0] * HOUR, interval[1] * HOUR)
+    assert last_change(seen(values)) == expected
+
+
+@pytest.mark.parametrize(("overlap", "dated"), [(0, True), (OVERLAP_SECONDS, True), (OVERLAP_SECONDS + 1, False)])
+def test_restarting_workers_may_alternate_between_two_values(overlap: int, *, dated: bool) -> None:
+    runs: History = ()
+    for value, at in ((1, 0), (2, 10_000), (1, 10_000 + overlap), (2, 10_000 + overlap + 60)):
+        runs = add_sighting(runs, value, at)
+    assert last_change(runs) == ((10_000, 10_000 + overlap) if dated else None)
+
+
+@given(sights)
+def test_change_lies_between_first_and_last_sighting_of_two_values(seen: list[tuple[int, int]]) -> None:
+    runs = history(*seen)
+    interval = last_change(runs)
+    if interval is not None:
+        firsts = sorted(run.first for run in runs if run.value != VOLATILE)
+        assert firsts[1] <= interval[1] <= max(run.last for run in runs)
+        assert interval[0] <= interval[1]
+
+
+def test_volatile_value_dates_nothing_until_two_others_followed() -> None:
+    moved = add_sighting(seen("AABBCC"), VOLATILE, 2 * HOUR)
+    assert last_change(seen("AABBCC")) == (3 * HOUR, 4 * HOUR)
+    assert last_change(moved) is None, "B was there when it moved"
+    stood = add_sighting(add_sighting(moved, ord("D"), 6 * HOUR), ord("D"), 7 * HOUR)
+    assert last_change(stood) == (5 * HOUR, 6 * HOUR)
+    assert last_change(add_sighting(stood, VOLATILE, 8 * HOUR)) is None
+
+
+# Dates that a server generates for each response
+
+DATE = 20_000 * DAY + 7
+"""A date that is not rounded."""
+MINUTE = GENERATED_DATE_SECONDS
+
+
+def bearing(value: int, age: int, stays: int = 0) -> Run:
+    """A date that was this old when it was first seen, and stayed for so many seconds."""
+    return Run(value, value + age, value + age + stays)
+
+
+@pytest.mark.parametrize(
+    ("age", "stays", "credible"),
+    [
+        (0, 0, False),
+        (0, MINUTE - 1, False),
+        (0, MINUTE, True),
+        (DAY, 0, False),
+        (MAX_BACKDATED_SECONDS - 1, 0, False),
+        (MAX_BACKDATED_SECONDS, 0, True),
+    ],
+)
+def test_date_must_stay_for_a_minute_or_be_old(age: int, stays: int, *, credible: bool) -> None:
+    assert is_credible((bearing(DATE, age, stays),), DATE) is credible
+    other = bearing(DATE - 999, 99, stays)
+    assert is_credible((other, bearing(DATE, age, 0)), DATE) is credible, "another date stayed for as long"
+
+
+@pytest.mark.parametrize(("more", "credible"), [(-1, False), (0, True)])
+def test_rounded_date_is_credible_once_it_is_older_than_a_rounded_clock(more: int, *, credible: bool) -> None:
+    value, age = 20_000 * DAY + ROUNDED_SECONDS, MAX_ROUNDED_AGE_SECONDS
+    assert is_credible((bearing(value, 0, age + more),), value) is credible
+    other = bearing(value - 9 - (age + more) - 99, 99, age + more)
+    assert is_credible((other, bearing(value, 0, MINUTE)), value) is credible, "another date stayed for as long"
+
+
+def test_date_that_was_never_seen_is_not_credible() -> None:
+    assert not is_credible((bearing(DATE, MAX_BACKDATED_SECONDS, 999),), DATE + 1)
+    assert not is_credible((), DATE)
+
+
+@pytest.mark.parametrize(
+    ("contents", "count", "alone"),
+    [
+        ((Run(1, 0, 900),), 2, False),
+        ((Run(1, 0, 900),), 3, True),
+        ((Run(1, 0, 150), Run(2, 200, 900)), 3, False),
+        ((Run(1, 0, 250), Run(2, 300, 900)), 4, True),
+        ((Run(1, 0, 250), Run(2, 300, 350), Run(3, 400, 900)), 5, False),
+        ((Run(1, 51, 900),), 3, False),
+        ((Run(1, 50, 200),), 3, True),
+        ((Run(1, 50, 199),), 3, False),
+        ((), 3, False),
+    ],
+)
+def test_date_that_mostly_changes_alone_is_not_the_contents(contents: History, count: int, *, alone: bool) -> None:
+    dates = tuple(Run(DATE + number, number * 100, number * 100 + 50) for number in range(count))
+    assert changes_without_content(dates, contents, lambda _: False) is alone
+    assert changes_without_content(dates[::-1], contents, lambda _: False) is alone, "in any order"
+    assert not changes_without_content(dates, contents, lambda value: value > DATE), "deployments date files, too"
