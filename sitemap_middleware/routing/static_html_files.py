@@ -49,22 +49,11 @@ def _pages(files: StaticFiles) -> dict[str, tuple[str, int]]:
 
 
 def _files(top: Path, *, follow_symlink: bool) -> Iterator[Path]:
-    """The files in a folder and below it that StaticFiles serves. Hidden ones are left out.
-
-    Links that lead out of the folder count only if StaticFiles follows them. Each folder is read once.
-    """
-    real = os.path.realpath(top)
-    visited = {real}
-    for name, folders, files in os.walk(top, followlinks=follow_symlink):
-        folder, unvisited = Path(name), []
-        for child in sorted(folders):
-            target = os.path.realpath(folder / child)
-            if not child.startswith(".") and target not in visited:
-                visited.add(target)
-                unvisited.append(child)
-        folders[:] = unvisited
-        for file in (folder / child for child in files if not child.startswith(".")):
-            if follow_symlink or not file.is_symlink() or Path(os.path.realpath(file)).is_relative_to(real):
+    """The files in a folder and below it, without hidden ones, linked folders, and links that are not followed."""
+    for folder, folders, files in os.walk(top):
+        folders[:] = [name for name in sorted(folders) if not name.startswith(".")]
+        for file in (Path(folder, name) for name in files if not name.startswith(".")):
+            if follow_symlink or not file.is_symlink():
                 yield file
 
 

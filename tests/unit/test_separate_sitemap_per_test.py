@@ -12,9 +12,6 @@ from typing import Any
 
 import flask
 import pytest
-from starlette.applications import Starlette
-from starlette.responses import HTMLResponse
-from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.stores import FallbackStore
@@ -22,7 +19,7 @@ from sitemap_middleware.stores.sqlite import MemoryStore, SQLiteStore
 
 from ..support.documents import locs
 from ..support.servers import ROOT
-from ..support.wire import RequestSpec, asgi, wsgi
+from ..support.wire import RequestSpec, wsgi
 
 FLASK = """
 from flask import Flask, abort
@@ -207,25 +204,8 @@ def flask_site(**options: Any) -> tuple[SitemapMiddleware, Callable[[str], tuple
     return site, get
 
 
-def starlette_site(**options: Any) -> tuple[SitemapMiddleware, Callable[[str], tuple[int, bytes]]]:
-    async def page(request: Any) -> HTMLResponse:
-        return HTMLResponse("page", 404 if request.url.path == "/shut" else 200)
-
-    site = SitemapMiddleware(Starlette(routes=[Route("/", page), Route("/shut", page)]), verify=False, **options)
-
-    def get(path: str) -> tuple[int, bytes]:
-        answer = asgi(site, RequestSpec(path, host="localhost"))
-        return answer.status, answer.body
-
-    return site, get
-
-
-SITES = pytest.mark.parametrize("make", [flask_site, starlette_site])
-
-
-@SITES
-def test_each_test_has_its_own_memory_store(make: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    site, get = make()
+def test_each_test_has_its_own_memory_store(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    site, get = flask_site()
     assert get("/shut")[0] == 404
     assert [loc.rpartition("/")[2] for loc in locs(get("/sitemap.xml")[1])] == [""]
     assert site.stats()["seen"] == 1
@@ -238,12 +218,11 @@ def test_each_test_has_its_own_memory_store(make: Any, monkeypatch: pytest.Monke
     assert list(tmp_path.iterdir()) == []
 
 
-@SITES
 @pytest.mark.parametrize("named", ["option", "environment"])
-def test_named_store_is_shared_by_all_tests(make: Any, named: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_named_store_is_shared_by_all_tests(named: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if named == "environment":
         monkeypatch.setenv("SITEMAP_STORE", "memory://")
-    site, get = make(**({"store": "memory://"} if named == "option" else {}))
+    site, get = flask_site(**({"store": "memory://"} if named == "option" else {}))
     get("/shut")
     monkeypatch.setenv("PYTEST_CURRENT_TEST", "another.py::test (call)")
     assert [loc.rpartition("/")[2] for loc in locs(get("/sitemap.xml")[1])] == [""]

@@ -11,8 +11,6 @@ from a2wsgi import WSGIMiddleware
 from hypothesis import given
 from hypothesis import strategies as st
 from starlette.applications import Starlette
-from starlette.middleware import Middleware
-from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import HTMLResponse
 from starlette.routing import BaseRoute, Host, Mount, Route
 from werkzeug.middleware.dispatcher import DispatcherMiddleware
@@ -66,19 +64,6 @@ def test_a_site_lists_the_static_routes_that_answer_on_its_host(routes: list[Bas
         answers = {path: asgi(app, RequestSpec(path, host=host)) for path in {*PATHS, *found}}
         static = sorted(path for path, answer in answers.items() if (answer.status, answer.text) == (200, "static"))
         assert found == static
-
-
-@pytest.mark.parametrize("name", ["base_url", "allowed_hosts", "the app"])
-def test_a_pattern_of_hosts_counts_for_the_hosts_that_settings_name(name: str) -> None:
-    inner = Starlette(routes=[page("/tenant")])
-    trusted = [Middleware(TrustedHostMiddleware, allowed_hosts=[HOST, "*.test"])] if name == "the app" else []
-    app = Starlette(routes=[page("/"), Host("{name}.example", inner), page("/after")], middleware=trusted)
-    options = {
-        "base_url": {},
-        "allowed_hosts": {"base_url": None, "allowed_hosts": [HOST]},
-        "the app": {"base_url": None},
-    }
-    assert listed(app, **options[name]) == ["/", "/tenant"]
 
 
 TENANTS = Host("{name}.example", Starlette(routes=[page("/tenant"), page("/both")]))

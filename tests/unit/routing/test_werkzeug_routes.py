@@ -6,7 +6,6 @@ from typing import Any
 
 import flask
 import pytest
-import quart
 from flask.views import MethodView
 from werkzeug.routing import Map, Rule, Submount
 from werkzeug.wrappers import Request, Response
@@ -103,24 +102,6 @@ def test_blueprints_are_listed_under_all_their_prefixes() -> None:
     app.register_blueprint(outer)
     app.register_blueprint(outer, url_prefix="/again", name="again")
     assert listed(app) == ["/again/", "/again/inner/", "/outer/", "/outer/inner/"]
-
-
-def test_file_like_names_are_left_out_until_seen() -> None:
-    app = flask_app()
-    for number, path in enumerate(("/robots.txt", "/rss.xml", "/feed.json", "/logo.svg", "/a.css", "/page.html")):
-        app.add_url_rule(path, str(number), page)
-    assert listed(app) == ["/page.html"]
-
-
-def test_rules_added_later_are_found_each_time() -> None:
-    app = flask_app()
-    site = SitemapMiddleware(app, store="memory://", verify=False)
-    assert answered(site) == []
-    app.url_map.add(Rule("/first", endpoint="first"))
-    assert answered(site) == ["http://testserver/first"]
-    app.url_map.add(Rule("/second", endpoint="second"))
-    site.flush()  # a sitemap in memory is served for a second
-    assert answered(site) == ["http://testserver/first", "http://testserver/second"]
 
 
 def test_the_app_may_be_wrapped_from_inside_or_from_outside() -> None:
@@ -238,25 +219,3 @@ def test_endpoints_are_explained_by_names_that_people_know() -> None:
     assert answered(site) == [f"http://testserver/{path}" for path in ("", "help/", "help/faq", "imprint")]
     assert str(site.explain("/imprint")).endswith("route: /imprint (page)")
     assert str(site.explain("/help/faq")).endswith("route: /help/faq (faq)")
-
-
-def quart_app() -> quart.Quart:
-    app = quart.Quart("site", static_folder=None)
-
-    async def view(**_: Any) -> str:
-        return "a page"
-
-    app.add_url_rule("/", "home", view)
-    app.add_url_rule("/posts/", "posts", view, defaults={"page": 1})
-    app.add_url_rule("/posts/<int:page>", "posts", view)
-    app.add_url_rule("/form", "form", view, methods=["POST"])
-    app.add_websocket("/ws", "ws", view)
-    inner = quart.Blueprint("inner", __name__, url_prefix="/inner")
-    inner.add_url_rule("/", "index", view)
-    app.register_blueprint(inner, url_prefix="/outer")
-    return app
-
-
-def test_quart_shares_the_map_and_speaks_asgi() -> None:
-    app = quart_app()
-    assert listed(app.asgi_app, protocol="asgi") == listed(app, protocol="asgi") == ["/", "/outer/", "/posts/"]
