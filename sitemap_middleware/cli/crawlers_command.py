@@ -83,7 +83,7 @@ def crawlers(
             on_progress=update,
         )  # fmt: skip
         report.notes += notes
-        if not verify and ranges is None and report.crawlers:
+        if not verify and ranges is None and report.visits + report.fake:
             report.notes.append("nobody was asked whose the addresses are: --verify tells fake crawlers")
         page = _html_page(report) if html else ""
     if html:
@@ -126,10 +126,10 @@ def _html_page(report: CrawlReport) -> str:
 
 def _print(report: CrawlReport) -> None:
     out = console()
-    visits, fake = sum(line.visits for line in report.crawlers), sum(line.fake for line in report.crawlers)
-    print_line(out, f"visits of crawlers {visits:,}, fake {fake:,}, lines read {report.lines.get('read', 0):,}", "bold")
-    for title, columns, rows in report.tables():
-        if title:
+    read = report.lines.get("read", 0)
+    print_line(out, f"visits of crawlers {report.visits:,}, fake {report.fake:,}, lines read {read:,}", "bold")
+    for _, title, columns, rows in report.for_people():
+        if title != "by crawler":
             out.print()
             print_line(out, title, "bold")
         if not rows:
@@ -138,7 +138,13 @@ def _print(report: CrawlReport) -> None:
         for column, cell in zip(columns, rows[0], strict=True):
             table.add_column(column, justify="right" if isinstance(cell, int) else "left", overflow="fold")
         for row in rows[:_MAX_LINES]:
-            table.add_row(*(Text(f"{cell:,}" if isinstance(cell, int) else printable(cell)) for cell in row))
+            table.add_row(*map(_cell, row))
         out.print(table)
         if len(rows) > _MAX_LINES:
             print_line(out, f"and {len(rows) - _MAX_LINES:,} more: --json prints all")
+
+
+def _cell(value: object) -> Text:
+    if isinstance(value, int):
+        return Text(f"{value:,}")
+    return Text(printable(", ".join(value) if isinstance(value, list) else str(value)))

@@ -7,7 +7,7 @@ import mimetypes
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, Final, NamedTuple
@@ -37,139 +37,52 @@ _PAGE_TYPES: Final = frozenset({None, "text/html", "application/xhtml+xml", "app
 _NOT_MODIFIED: Final = 304
 
 
-class CrawlerLine(NamedTuple):
-    """The visits of one crawler. All but the fake ones count."""
+_FIGURES: Final = ("visits", "pages", "redirects", "errors", "parameters", "verified", "unverified", "fake")
+"""Of one crawler. `visits` and what follows count all but the fake ones, `pages` the different ones that it got."""
 
-    crawler: str
-    visits: int
-    pages: int
-    """Different pages that it got."""
-    redirects: int
-    errors: int
-    parameters: int
-    """Visits with a query string that the sitemap does not have."""
-    verified: int
-    unverified: int
-    fake: int
-    first: str
-    last: str
-
-
-_FIGURES: Final = CrawlerLine._fields[1:-2]
-
-
-class DayLine(NamedTuple):
-    """The visits of one crawler on one day, UTC."""
-
-    date: str
-    crawler: str
-    visits: int
-
-
-class StatusLine(NamedTuple):
-    """The visits of one crawler that were answered with one status."""
-
-    crawler: str
-    status: int
-    visits: int
-
-
-class PageLine(NamedTuple):
-    """The visits of one crawler to one page with one status."""
-
-    status: int
-    crawler: str
-    visits: int
-    path: str
-
-
-class ParameterLine(NamedTuple):
-    """The visits to a path with query strings that the sitemap does not have."""
-
-    visits: int
-    path: str
-
-
-class NotListed(NamedTuple):
-    """A page that crawlers got, and that the sitemap does not list."""
-
-    path: str
-    visits: int
-    crawlers: list[str]
-    reason: str
-    """Why it is not listed; empty if that is not known."""
+_PAGE_COLUMNS: Final = ("status", "crawler", "visits", "path")
 
 
 class Table(NamedTuple):
-    """A list for people."""
+    """A list of the report. Its columns are the keys of its objects in JSON; of one column, it is a list of texts."""
 
+    name: str
+    """In JSON; empty if it is not there."""
     title: str
+    """For people; empty if they do not see it. With a colon it is worth reading without rows."""
     columns: Sequence[str]
-    rows: Sequence[Sequence[str | int]]
+    rows: Sequence[Sequence[Any]]
 
 
 @dataclass(slots=True)
 class CrawlReport:
     """What logs tell about crawlers. Lists of pages begin with the most visits. Times are UTC, in ISO 8601."""
 
-    crawlers: list[CrawlerLine]
-    days: list[DayLine]
-    statuses: list[StatusLine]
-    pages: list[PageLine]
-    """Those that crawlers got."""
-    wasted: list[PageLine]
-    """Redirects and errors."""
-    parameters: list[ParameterLine]
-    documents: list[PageLine]
-    """Fetches of sitemaps and of robots.txt."""
-    listed: int
-    """URLs of the sitemap."""
-    never_crawled: list[str] | None
-    """The URLs that are listed and that no crawler got; None if the sitemap is not known."""
-    not_listed: list[NotListed] | None
-    """None if the sitemap is not known."""
-    pages_beyond: int
-    """Visits to pages that are in no list, because there were too many."""
+    tables: list[Table]
+    figures: dict[str, int]
+    """URLs that are `listed`, and `pages_beyond`: visits to pages that are in no list, because there were too many."""
     lines: dict[str, int]
     """Lines of the logs, by what became of them."""
-    notes: list[str] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
+    visits: int
+    fake: int
+    notes: list[str]
+    problems: list[str]
     """Why logs could not be read to their end."""
 
     def as_json(self) -> str:
-        values = {each.name: getattr(self, each.name) for each in fields(self)}
-        return json.dumps({name: _as_dicts(value) for name, value in values.items()}, indent=2)
+        lists: dict[str, Any] = {"never_crawled": None, "not_listed": None}
+        for table in self.tables:
+            is_list = len(table.columns) == 1
+            lists[table.name] = [
+                row[0] if is_list else dict(zip(table.columns, row, strict=True)) for row in table.rows
+            ]
+        lists.pop("", None)
+        more = {"lines": self.lines, "notes": self.notes, "problems": self.problems}
+        return json.dumps(lists | self.figures | more, indent=2)
 
-    def tables(self) -> Iterator[Table]:
-        """The lists for people; those without a line are left out, except the comparisons with the sitemap."""
-        columns = [name for name in CrawlerLine._fields if name != "first"]
-        days = Counter[str]()
-        for line in self.days:
-            days[line.date] += line.visits
-        lists = (
-            Table("", columns, [(*line[:-2], line.last) for line in self.crawlers]),
-            Table("by day", ("date", "visits"), sorted(days.items(), reverse=True)),
-            Table("by status", StatusLine._fields, self.statuses),
-            Table("most visited pages", PageLine._fields, self.pages),
-            Table("redirects and errors", PageLine._fields, self.wasted),
-            Table("requested with parameters", ParameterLine._fields, self.parameters),
-            Table("fetches of the sitemap and robots.txt", PageLine._fields, self.documents),
-        )
-        yield from (table for table in lists if table.rows)
-        if self.never_crawled is not None:
-            title = f"listed, and not crawled: {len(self.never_crawled):,} of {self.listed:,}"
-            yield Table(title, ("URL",), [(url,) for url in self.never_crawled])
-        if self.not_listed is not None:
-            title = f"crawled, and not listed: {len(self.not_listed):,}"
-            rows = [(line.visits, line.path, line.reason) for line in self.not_listed]
-            yield Table(title, ("visits", "path", "why"), rows)
-
-
-def _as_dicts(value: Any) -> Any:
-    """A list of lines as one of objects; any other value as it is."""
-    if isinstance(value, list):
-        return [line if isinstance(line, str) else line._asdict() for line in value]
-    return value
+    def for_people(self) -> list[Table]:
+        """The lists that people see."""
+        return [table for table in self.tables if table.title and (table.rows or ":" in table.title)]
 
 
 def crawl_report(
@@ -210,7 +123,7 @@ def crawl_report(
             counter.add(hit, crawler, known[crawler, hit.address])
     report = counter.report(reason_of)
     report.notes += identities.problems
-    report.problems = problems
+    report.problems += problems
     return report
 
 
@@ -244,7 +157,7 @@ class VisitCounter:
         self._times: dict[str, list[int]] = {}
         """The first and the last visit of each crawler, in POSIX seconds."""
         self._figures: Counter[tuple[str, str]] = Counter()
-        """By crawler and field of `CrawlerLine`."""
+        """By crawler and one of `_FIGURES`."""
         self._days: Counter[tuple[str, str]] = Counter()
         self._statuses: Counter[tuple[str, int]] = Counter()
         self._pages: Counter[tuple[int, str, str]] = Counter()
@@ -293,36 +206,52 @@ class VisitCounter:
 
     def report(self, reason_of: Callable[[str], str] | None) -> CrawlReport:
         """Conclude what the counted visits tell; `reason_of` says why a page is not listed."""
-        pages, wasted, documents = list[PageLine](), list[PageLine](), list[PageLine]()
+        lists: dict[str, list[tuple[int, str, int, str]]] = {"pages": [], "wasted": [], "documents": []}
+        got = set[tuple[str, str]]()
         for (status, name, path), visits in self._pages.items():
             is_good = 200 <= status < 300 or status == _NOT_MODIFIED  # the crawler got the page, or had it already
-            found = documents if _is_document(path) else pages if is_good else wasted
-            found.append(PageLine(status, name, visits, path))
-        for found in (pages, wasted, documents):
-            found.sort(key=lambda line: (-line.visits, line.path, line.crawler, line.status))
-        for name, _ in {(line.crawler, line.path) for line in pages}:
-            self._figures[name, "pages"] += 1
-        crawlers = [
-            CrawlerLine(
-                name, first=_date(first), last=_date(last), **{key: self._figures[name, key] for key in _FIGURES}
-            )
-            for name, (first, last) in self._times.items()
+            kind = "documents" if _is_document(path) else "pages" if is_good else "wasted"
+            lists[kind].append((status, name, visits, path))
+            if kind == "pages" and (name, path) not in got:
+                got.add((name, path))
+                self._figures[name, "pages"] += 1
+        for rows in lists.values():
+            rows.sort(key=lambda row: (-row[2], row[3], row[1], row[0]))
+        crawlers: list[tuple[Any, ...]] = [
+            (name, *(self._figures[name, figure] for figure in _FIGURES), *map(_date, times))
+            for name, times in self._times.items()
         ]
-        listed, got = self._listed, {line.path for line in pages}
+        crawlers.sort(key=lambda row: (-row[1], -row[_FIGURES.index("fake") + 1], row[0]))
+        days = sorted((*day, visits) for day, visits in self._days.items())
+        statuses = sorted((*status, visits) for status, visits in self._statuses.items())
+        parameters = [(visits, path) for path, visits in self._parameters.most_common()]
+        tables = [
+            Table("crawlers", "", ("crawler", *_FIGURES, "first", "last"), crawlers),
+            Table("", "by crawler", ("crawler", *_FIGURES, "last"), [(*row[:-2], row[-1]) for row in crawlers]),
+            Table("days", "", ("date", "crawler", "visits"), days),
+            Table("", "by day", ("date", "visits"), _latest_first(days)),
+            Table("statuses", "by status", ("crawler", "status", "visits"), statuses),
+            Table("pages", "most visited pages", _PAGE_COLUMNS, lists["pages"]),
+            Table("wasted", "redirects and errors", _PAGE_COLUMNS, lists["wasted"]),
+            Table("parameters", "requested with parameters", ("visits", "path"), parameters),
+            Table("documents", "fetches of the sitemap and robots.txt", _PAGE_COLUMNS, lists["documents"]),
+        ]
+        if self._listed is not None:
+            paths = {path for _, path in got}
+            never = [(url,) for page, url in self._listed.items() if page not in paths]
+            title = f"listed, and not crawled: {len(never):,} of {len(self._listed):,}"
+            tables.append(Table("never_crawled", title, ("URL",), never))
+            others = _not_listed(lists["pages"], self._listed, reason_of)
+            title = f"crawled, and not listed: {len(others):,}"
+            tables.append(Table("not_listed", title, ("visits", "path", "crawlers", "reason"), others))
         return CrawlReport(
-            crawlers=sorted(crawlers, key=lambda line: (-line.visits, -line.fake, line.crawler)),
-            days=sorted(DayLine(*day, visits) for day, visits in self._days.items()),
-            statuses=sorted(StatusLine(*status, visits) for status, visits in self._statuses.items()),
-            pages=pages,
-            wasted=wasted,
-            parameters=[ParameterLine(visits, path) for path, visits in self._parameters.most_common()],
-            documents=documents,
-            listed=len(listed or ()),
-            never_crawled=None if listed is None else [url for page, url in listed.items() if page not in got],
-            not_listed=None if listed is None else _not_listed(pages, listed, reason_of),
-            pages_beyond=self._pages_beyond,
-            lines=dict(self.lines),
+            tables,
+            {"listed": len(self._listed or ()), "pages_beyond": self._pages_beyond},
+            dict(self.lines),
+            sum(row[1] for row in crawlers),
+            sum(row[_FIGURES.index("fake") + 1] for row in crawlers),
             notes=list(self._notes()),
+            problems=[],
         )
 
     def _notes(self) -> Iterator[str]:
@@ -335,16 +264,24 @@ class VisitCounter:
             yield f"visits to pages that are in no list, because there were too many: {self._pages_beyond:,}"
 
 
+def _latest_first(days: Iterable[tuple[str, str, int]]) -> list[tuple[str, int]]:
+    """The visits of all crawlers by day."""
+    totals = Counter[str]()
+    for date, _, visits in days:
+        totals[date] += visits
+    return sorted(totals.items(), reverse=True)
+
+
 def _not_listed(
-    pages: Iterable[PageLine], listed: Mapping[str, str], reason_of: Callable[[str], str] | None
-) -> list[NotListed]:
+    pages: Iterable[tuple[int, str, int, str]], listed: Mapping[str, str], reason_of: Callable[[str], str] | None
+) -> list[tuple[int, str, list[str], str]]:
     missing: dict[str, Counter[str]] = defaultdict(Counter)
-    for line in pages:
-        if line.path not in listed and mimetypes.guess_type(line.path)[0] in _PAGE_TYPES:
-            missing[line.path][line.crawler] += line.visits
+    for _, name, visits, path in pages:
+        if path not in listed and mimetypes.guess_type(path)[0] in _PAGE_TYPES:
+            missing[path][name] += visits
     most_visited = sorted(missing.items(), key=lambda item: (-item[1].total(), item[0]))
     return [
-        NotListed(path, found.total(), sorted(found), reason_of(path) if reason_of and number < MAX_REASONS else "")
+        (found.total(), path, sorted(found), reason_of(path) if reason_of and number < MAX_REASONS else "")
         for number, (path, found) in enumerate(most_visited)
     ]
 
