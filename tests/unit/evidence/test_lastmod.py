@@ -320,8 +320,10 @@ OTHERS = [read_at(f"/{which}", (NOW, which), (NOW + HOUR, which)) for which in r
         (((NOW, 1), (NOW + HOUR, 2), (NOW + 2 * HOUR, 1), (NOW + 3 * HOUR, 2)), "its contents alternate"),
         (
             ((NOW, 1), (NOW + HOUR, 1), (NOW + 2 * HOUR, 2), (NOW + 3 * HOUR, 2)),
-            "its content changed at 2025-06-15T17:06:40Z; it is dated once other pages have been read since, to tell an"
-            " edit from a template change",
+            (
+                "its content changed at 2025-06-15T17:06:40Z; it is dated once other pages have been read since, to"
+                " tell an edit from a template change"
+            ),
         ),
     ],
 )
