@@ -9,7 +9,7 @@ from sitemap_middleware.evidence.merge import CONFIRMATION_SECONDS
 from ..support.sample_sites import Page as Answer
 from ..support.sample_sites import SampleSite
 from ..support.wire import RequestSpec
-from ..unit.observe.test_varying_content_prober import Site
+from ..unit.observe.test_prober import Site
 
 BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 
