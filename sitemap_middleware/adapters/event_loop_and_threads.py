@@ -94,16 +94,16 @@ class AsyncBridge:
     ) -> None:
         self._handover = handover
         self._call_soon = call_soon
-        self._bounds: CancelScope
+        self._bounds: CancelScope | None = None
         self._room: Event
-        call_soon(self._start, source, context)
-
-    def _start(self, source: Any, context: Context | None) -> None:
-        self._bounds, self._room = CancelScope(), Event()  # here, because they belong to the event loop
-        start_task(self._run, source, context)
+        self._is_cancelled = False
+        call_soon(start_task, self._run, source, context)
 
     async def _run(self, source: Any, context: Context | None) -> None:
+        self._bounds, self._room = CancelScope(), Event()  # here, because they belong to the event loop
         with self._bounds:
+            if self._is_cancelled:
+                return
             try:
                 await iterate_in_batches(source, context, self._handover.read_item, self._put, current_time)
             except (Exception, SystemExit) as error:
@@ -138,7 +138,9 @@ class AsyncBridge:
         self._call_in_loop(self._stop)
 
     def _stop(self) -> None:
-        self._bounds.cancel()
+        self._is_cancelled = True
+        if self._bounds is not None:
+            self._bounds.cancel()
 
     def _call_in_loop(self, function: Callable[[], None]) -> None:
         with suppress(RuntimeError):  # the loop is closed

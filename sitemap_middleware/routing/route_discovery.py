@@ -8,6 +8,7 @@ are trusted.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from copy import copy
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -59,7 +60,18 @@ def _routes(app: Any, position: Position) -> Iterator[Route]:
 def _outside(routes: Iterator[Route], prefixes: list[str]) -> Iterator[Route]:
     """Routes without those below these prefixes, whose requests go to mounted apps."""
     before = tuple(prefixes)
-    return (route for route in routes if not f"{route.path}/".startswith(before))
+
+    def is_free(path: str) -> bool:
+        return not f"{path}/".startswith(before)
+
+    return on_free_paths((route for route in routes if is_free(route.path)), is_free) if before else routes
+
+
+def on_free_paths(routes: Iterable[Route], is_free: Callable[[str], bool]) -> Iterator[Route]:
+    """Routes that build and match only those decoded paths that are free: the app tries others before them."""
+    for route in routes:
+        builder = route.builder
+        yield route._replace(builder=builder.except_taken(is_free)) if isinstance(builder, RouterPaths) else route
 
 
 class Position(NamedTuple):
@@ -148,6 +160,12 @@ class RouterPaths:
         self._known = frozenset((*names, *optional))
         self.parameter_names: frozenset[str] = frozenset(names)
         self.context: Callable[[], Context | None] = context
+
+    def except_taken(self, is_free: Callable[[str], bool]) -> RouterPaths:
+        """The same for those paths that are free. `is_free` is given them with the prefix."""
+        paths, leads_here = copy(self), self._leads_here
+        paths._leads_here = lambda path: leads_here(path) and is_free(self._prefix + path)
+        return paths
 
     def build(self, params: Mapping[str, Any]) -> str:
         """The decoded path for some parameters. Raises `ValueError` if they do not fit the route."""

@@ -25,7 +25,7 @@ from ..options.decorator import (
 )
 from ..util import WarnOnce
 from .framework_detection import get_attribute, layers
-from .route_discovery import Position, RouterPaths, media_type_reason, with_outer_settings
+from .route_discovery import Position, RouterPaths, media_type_reason, on_free_paths, with_outer_settings
 from .static_html_files import html_files
 
 _INTERNAL_MODULE: Final = "fastapi.applications"
@@ -93,7 +93,8 @@ class _Reading:
         elif isinstance(original, Mount):
             if "{" not in route.path and not self.earlier.is_mounted(f"{route.path}/"):
                 of_router = self.included_routers.settings(route.app, route.path)
-                yield from self._below(self._mounted_routes(route), original, of_router)
+                routes = on_free_paths(self._mounted_routes(route), self.earlier.is_free(route.path))
+                yield from self._below(routes, original, of_router)
             self.earlier.add(f"{route.path}/", route.path_regex)
         elif getattr(route, "endpoint", None) is not None:
             yield from self._route(route, original)
@@ -196,7 +197,7 @@ def _paths(path: str, prefix: str, earlier: _EarlierRoutes) -> RouterPaths:
             raise ValueError(str(error)) from None
 
     def leads_here(path: str) -> bool:
-        return regex.match(path) is not None and is_free(path)
+        return regex.match(path) is not None and is_free(prefix + path)
 
     return RouterPaths(path, convertors, prefix, write=write, leads_here=leads_here)
 
@@ -244,10 +245,15 @@ class _EarlierRoutes:
         return next((earlier.name for earlier in self._others if earlier.takes(path)), None)
 
     def is_free(self, template: str) -> Callable[[str], bool]:
-        """Tells whether none of the routes up to now takes a decoded path of a template."""
-        start, static = template.partition("{")[0], frozenset(self._static)
+        """Tells of a decoded path of a template, with the prefix, whether none of the routes up to now takes it."""
+        start, prefix, static = template.partition("{")[0], self._prefix, frozenset(self._static)
         rivals = [other for other in self._others if start.startswith(other.start) or other.start.startswith(start)]
-        return lambda path: path not in static and not any(rival.takes(path) for rival in rivals)
+
+        def is_free(path: str) -> bool:
+            below = path.removeprefix(prefix)
+            return below not in static and not any(rival.takes(below) for rival in rivals)
+
+        return is_free
 
     def with_shadowed(self, routes: Iterator[Route]) -> Iterator[Route]:
         """Routes of a mounted app, each with the route that shadows it, if any."""

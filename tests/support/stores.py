@@ -21,8 +21,8 @@ class StoreWithClock(MemoryStore):
 
     def __init__(self, now: Callable[[], float]) -> None:
         super().__init__()
-        self._now = now
+        self._test_now = now
 
     @property
     def clock(self) -> str:  # type: ignore[override] # constant in all others
-        return str(int(self._now()))
+        return str(int(self._test_now()))

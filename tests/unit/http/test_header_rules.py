@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -260,9 +261,11 @@ LINES = [
 
 
 def of_scope(headers: Any) -> IgnoreReason | None:
-    scope = {**SCOPE, "path": "/", "headers": headers}
-    exchange = ASGIExchange(ON_ASGI, scope, ON_ASGI)
-    return exchange.request().ignore_reason()
+    async def reason() -> IgnoreReason | None:
+        scope = {**SCOPE, "path": "/", "headers": headers}
+        return ASGIExchange(ON_ASGI, scope, ON_ASGI).request().ignore_reason()
+
+    return asyncio.run(reason())
 
 
 def of_environ(environ: dict[str, Any]) -> IgnoreReason | None:
