@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from random import Random
 
 from ..tables import Table
-from .score import COUNTED, OURS, PACES, POLICIES, UNEDITED, Score, Tally
+from .score import COUNTED, OURS, POLICIES, UNEDITED, Score, Tally
 from .script import BEYOND, DAY, HOUR, KINDS, Site
 from .sites import site
 from .traffic import VERIFY, WATCHING, Traffic
@@ -59,7 +59,6 @@ def main() -> None:
         print(by_kind(f"Dates {title}", table))
         print(by_policy(f"Policies {title}", table))
     print(by_change(score))
-    print(by_pace(score))
     if options.undated:
         for mode in OURS:
             print(undated(score, mode))
@@ -130,13 +129,6 @@ def by_change(score: Score) -> Table:
         "gap between visits with a deployment that changes the same text; and those before a deployment that"
     )
     result.notes.append("changes each page differently, if no look fell in between: it may hide an edit.")
-    return result
-
-
-def by_pace(score: Score) -> Table:
-    result = Table("The same by visits between two edits, mean", ["", "changes", *(f"dated {mode}" for mode in OURS)])
-    for pace in PACES:
-        result.add(pace, *_shares(list(score.by_pace.get(pace, {}).values())))
     return result
 
 

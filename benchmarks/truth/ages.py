@@ -11,50 +11,20 @@ DAY: Final = 24 * HOUR
 _SIZES: Final = (365 * DAY, 30 * DAY, 7 * DAY, DAY, HOUR, MINUTE)
 
 AGES: Final[dict[str, tuple[str, str]]] = {
-    "English": (
-        "Posted {} ago",
-        "year/years month/months week/weeks day/days hour/hours minute/minutes",
-    ),
+    "English": ("Posted {} ago", "year/years month/months week/weeks day/days hour/hours minute/minutes"),
     "German": (
         "Veröffentlicht vor {}",
         "Jahr/Jahren Monat/Monaten Woche/Wochen Tag/Tagen Stunde/Stunden Minute/Minuten",
     ),
-    "French": (
-        "Publié il y a {}",
-        "an/ans mois/mois semaine/semaines jour/jours heure/heures minute/minutes",
-    ),
-    "Spanish": (
-        "Publicado hace {}",
-        "año/años mes/meses semana/semanas día/días hora/horas minuto/minutos",
-    ),
-    "Italian": (
-        "Pubblicato {} fa",
-        "anno/anni mese/mesi settimana/settimane giorno/giorni ora/ore minuto/minuti",
-    ),
-    "Portuguese": (
-        "Publicado há {}",
-        "ano/anos mês/meses semana/semanas dia/dias hora/horas minuto/minutos",
-    ),
-    "Dutch": (
-        "{} geleden geplaatst",
-        "jaar/jaar maand/maanden week/weken dag/dagen uur/uur minuut/minuten",
-    ),
-    "Swedish": (
-        "Publicerad för {} sedan",
-        "år/år månad/månader vecka/veckor dag/dagar timme/timmar minut/minuter",
-    ),
-    "Polish": (
-        "Dodano {} temu",
-        "rok/lata miesiąc/miesiące tydzień/tygodnie dzień/dni godzinę/godziny minutę/minuty",
-    ),
-    "Russian": (
-        "Опубликовано {} назад",
-        "год/года месяц/месяца неделю/недели день/дня час/часа минуту/минуты",
-    ),
-    "short": (
-        "{} ago",
-        "y/y mo/mo w/w d/d h/h m/m",
-    ),
+    "French": ("Publié il y a {}", "an/ans mois/mois semaine/semaines jour/jours heure/heures minute/minutes"),
+    "Spanish": ("Publicado hace {}", "año/años mes/meses semana/semanas día/días hora/horas minuto/minutos"),
+    "Italian": ("Pubblicato {} fa", "anno/anni mese/mesi settimana/settimane giorno/giorni ora/ore minuto/minuti"),
+    "Portuguese": ("Publicado há {}", "ano/anos mês/meses semana/semanas dia/dias hora/horas minuto/minutos"),
+    "Dutch": ("{} geleden geplaatst", "jaar/jaar maand/maanden week/weken dag/dagen uur/uur minuut/minuten"),
+    "Swedish": ("Publicerad för {} sedan", "år/år månad/månader vecka/veckor dag/dagar timme/timmar minut/minuter"),
+    "Polish": ("Dodano {} temu", "rok/lata miesiąc/miesiące tydzień/tygodnie dzień/dni godzinę/godziny minutę/minuty"),
+    "Russian": ("Опубликовано {} назад", "год/года месяц/месяца неделю/недели день/дня час/часа минуту/минуты"),
+    "short": ("{} ago", "y/y mo/mo w/w d/d h/h m/m"),
 }
 """By language, the phrase an age stands in, and the units from the longest on: of one, and of several."""
 

@@ -17,10 +17,6 @@ SKEW: Final = 5 * 60
 
 OURS: Final = MODES
 POLICIES: Final = (*OURS, "today's date", "raw-body hash", "Last-Modified alone")
-
-PACES: Final = ("30 visits or more", "10 to 30", "3 to 10", "fewer than 3")
-
-
 COUNTED: Final = frozenset({*KINDS, *(f"trial: {name}" for name in TRIALS)})
 """The kinds of pages that the totals count."""
 UNEDITED: Final = frozenset({*VOLATILE, *(f"trial: {name}" for name in UNEDITED_TRIALS)})
@@ -81,8 +77,6 @@ class Score:
     between: dict[tuple[str, str], Tally] = field(default_factory=dict)
     changes: dict[tuple[str, str], dict[str, dict[str, bool]]] = field(default_factory=dict)
     """By kind and reason for counting apart: for each change that two visits saw, whether each mode ever dated it."""
-    by_pace: dict[str, dict[str, dict[str, bool]]] = field(default_factory=dict)
-    """The same by the number of visits between two edits, without what is counted apart."""
     undated: dict[str, dict[str, Undated]] = field(default_factory=dict)
     """By mode: the changes without a date so far, without what is counted apart."""
     mistakes: list[str] = field(default_factory=list)
@@ -144,8 +138,6 @@ class Score:
             apart = "before a deployment that each page bears in its own way"
         change = self.changes.setdefault((kind, apart), {}).setdefault(name, {})
         change[mode] = change.get(mode, False) or fits
-        if not apart and not site.beyond:
-            self.by_pace.setdefault(_pace(site, page), {})[name] = change
         undated = self.undated.setdefault(mode, {})
         before = undated.pop(name, None)
         if kind in COUNTED and not apart and not change[mode]:
@@ -171,11 +163,6 @@ def _kind(site: Site, page: Page) -> str:
     if page.trial:
         return f"{'beyond the list' if site.trial in APART else 'trial'}: {site.trial}"
     return page.kind if not site.beyond or page.kind == BEYOND else f"beyond the list: {site.beyond}"
-
-
-def _pace(site: Site, page: Page) -> str:
-    visits = site.days * DAY / (len(page.edits) - 1) / page.gap
-    return PACES[sum(visits < least for least in (30, 10, 3))]
 
 
 def observable(truth: PageTruth, epoch: int) -> tuple[float, float] | None:

@@ -105,7 +105,7 @@ ALL = ["/", "/items/rye", "/offers", "/topics/bread"]
 @pytest.fixture(params=ENGINES)
 def stores(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Store]:
     """Opens the store of a worker: the same database for all, or the very same object if it is this process's memory."""
-    if request.param in ("memory", "postgresql"):  # the latter makes a new database each time
+    if request.param in ("memory", "postgresql", "mariadb"):  # the latter make a new database each time
         store = ENGINES[request.param](tmp_path)
         return lambda: store
     return lambda: ENGINES[request.param](tmp_path)

@@ -12,8 +12,10 @@ from selectolax.lexbor import LexborHTMLParser
 
 from sitemap_middleware import Entry, sitemap
 from sitemap_middleware.evidence.dates import SECONDS_PER_DAY, w3c_day_from_timestamp
-from sitemap_middleware.models import Site
+from sitemap_middleware.exceptions import StoreError
+from sitemap_middleware.models import Site, StoreKey
 from sitemap_middleware.report import evaluation, served_pages, template_rendering
+from sitemap_middleware.stores.sqlite import MemoryStore
 
 from ...support.sample_sites import Page, SampleSite
 from ...support.wire import Answer
@@ -215,16 +217,19 @@ def test_values_that_fail_are_told() -> None:
     assert "Pages are missing here: the values of" in text_of(get(sample))
 
 
-def test_a_store_that_fails_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    from sitemap_middleware.exceptions import StoreError
+class StoreThatFills(MemoryStore):
+    is_full = False
 
-    sample = shop("wsgi")
+    def version(self, site: StoreKey) -> int:
+        if self.is_full:
+            raise StoreError("the disk is full")
+        return super().version(site)
 
-    def fail(*_: object) -> Any:
-        raise StoreError("the disk is full")
 
-    for method in ("version", "parts"):
-        monkeypatch.setattr(type(sample.app.service.store), method, fail)
+def test_a_store_that_fails_is_told() -> None:
+    store = StoreThatFills()
+    sample = shop("wsgi", store=store)
+    store.is_full = True
     answer = get(sample)
     assert (answer.status, "the disk is full" in answer.text) == (503, True)
     assert "the disk is full" in get(sample, "/health").text
