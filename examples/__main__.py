@@ -2,8 +2,8 @@
 
 `python3 examples starlette` starts another: the names of all are in SERVERS below.
 `python3 examples --tour` prints how a sitemap changes when its site does.
-The environment is made in `.venv-examples/` at the top of the repository, once, and
-again if pyproject.toml changes. Nothing else is written.
+The environment is made in `.venv-examples/` at the top of the repository, with what the site needs. It is made again if
+pyproject.toml changes. Nothing else is written.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 HOME = ROOT / ".venv-examples"
 PYTHON = HOME / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
-EXTRAS = "bottle,cli,django,falcon,fastapi,flask,litestar,pyramid,quart,report"
 HOST = "127.0.0.1"
 HERE = str(ROOT / "examples")
 WSGI = (f"{HERE}/wsgi_server.py",)
@@ -50,7 +49,7 @@ def main(arguments: list[str]) -> int:
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.default_int_handler)
     try:
-        make_environment()
+        make_environment("flask" if chosen.tour else chosen.site)
         if chosen.tour:
             return subprocess.run([PYTHON, f"{HERE}/tour.py"], cwd=HOME, check=False).returncode
         return serve(chosen.site, usable_port(chosen.port))
@@ -59,21 +58,23 @@ def main(arguments: list[str]) -> int:
         return 0
 
 
-def make_environment() -> None:
-    """Make the environment, unless it is up to date."""
-    stamp = HOME / "made-from"
+def make_environment(site: str) -> None:
+    """Make the environment, or install what a site needs, unless that is done."""
+    stamp = HOME / f"made-for-{site}"
     built_from = fingerprint((ROOT / "pyproject.toml").read_bytes(), sys.version, str(ROOT))
     if stamp.exists() and stamp.read_text("utf-8") == built_from:
         return
     if importlib.util.find_spec("ensurepip") is None:
         sys.exit("This Python has no ensurepip, which a new environment needs. On Debian: apt install python3-venv")
-    print(f"Making an environment in {HOME.name} (once) ...", flush=True)
-    venv.create(HOME, clear=True, with_pip=True)
+    if built_from not in [made.read_text("utf-8") for made in HOME.glob("made-for-*")]:
+        print(f"Making an environment in {HOME.name} ...", flush=True)
+        venv.create(HOME, clear=True, with_pip=True)
+    server = [] if site == "flask" else ["uvicorn"]
+    old_setuptools = ["setuptools<82"] if site == "pyramid" else []  # Pyramid imports pkg_resources
+    print(f"Installing {site} and what the middleware's command and report need ...", flush=True)
     pip = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    subprocess.run([*pip, "--upgrade", "pip>=25.1"], check=True)  # the first that knows dependency groups
-    subprocess.run(
-        [*pip, "--editable", f"{ROOT}[{EXTRAS}]", "--group", f"{ROOT / 'pyproject.toml'}:examples"], check=True
-    )
+    extras = "" if site == "starlette" else f",{site}"
+    subprocess.run([*pip, "--editable", f"{ROOT}[cli,report{extras}]", *server, *old_setuptools], check=True)
     stamp.write_text(built_from, "utf-8")
 
 
