@@ -153,8 +153,6 @@ class Route(NamedTuple):
     """The modification time of the file it serves, in POSIX seconds."""
     not_learned_reason: str | None = None
     """Why its pages are not learned although its blueprint or router opts in, such as "it is a catch-all, so …"."""
-    shadowed_by: str | None = None
-    """An earlier route that matches the same paths and so takes its GET requests."""
     except_hosts: tuple[str, ...] = ()
     """Hosts for which other routes take all requests, so that none gets here."""
     builder: PathBuilder | None = None

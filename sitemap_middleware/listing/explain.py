@@ -13,7 +13,7 @@ from ..http.urls import LOC_LENGTH_REASON, UNREACHABLE_REASON, loc_of, quote_pat
 from ..models import Route
 from .candidates import Candidate, SiteSnapshot, stored_candidates
 from .entries import EntryBuilder
-from .policy import UNDECIDED_REASON, EvaluationContext, decided_reason, shadowed_reason
+from .policy import UNDECIDED_REASON, EvaluationContext, decided_reason
 from .provider_items import ProviderReport
 
 
@@ -123,9 +123,6 @@ def _no_candidate_reason(
     entries: EntryBuilder, snapshot: SiteSnapshot, path: str, *, route: Route | None, matching: Route | None
 ) -> str:
     """Why no page is known of a decoded path, given the route whose pages are listed, and the one that answers."""
-    shadowed = snapshot.table.shadowed(snapshot.site, path)
-    if shadowed is not None:
-        return shadowed_reason(shadowed)
     if route is not None and route.builder is not None:
         return "its route has values, and they do not include it"
     if route is not None:

@@ -183,11 +183,6 @@ class ListingPolicy:
         return Verdict(True, "it is a static route, and no response forbids it")
 
 
-def shadowed_reason(route: Route) -> str:
-    """Why a route whose requests another one takes is not listed."""
-    return f"{route.shadowed_by} answers its requests, because it comes first in the app's routes"
-
-
 def decided_reason(route: Route) -> str | None:
     """Why a route with parameters has no pages, although nothing enumerates or learns them; None if nobody decided."""
     if route.settings.learn is False:

@@ -18,7 +18,7 @@ from ..options.table import Options
 from ..routing.route_table import RouteTable
 from .candidates import Candidate, SiteSnapshot, decode_path, stored_candidates
 from .entries import EntryBuilder
-from .policy import UNDECIDED_REASON, EvaluationContext, ListingPolicy, decided_reason, shadowed_reason
+from .policy import UNDECIDED_REASON, EvaluationContext, ListingPolicy, decided_reason
 from .provider_items import ProviderReport
 
 _PATTERN_ENDPOINTS: Final = frozenset({"learned from traffic", "named by an option"})
@@ -143,9 +143,7 @@ def _decide(
 ) -> None:
     """Say what becomes of a route whose pages were counted. A static route has the verdict on its page."""
     route = report.route
-    if route.shadowed_by is not None:
-        report.verdict = Verdict(False, shadowed_reason(route))
-    elif not route.static:
+    if not route.static:
         read = items.get(route.settings.values) if route.settings.values else None
         if read is None:
             report.verdict, report.undecided = _parametrised_verdict(policy, options, report)

@@ -31,12 +31,12 @@ def read_routes(app: Any, position: Position) -> Iterator[Route]:
         if route.method not in ("GET", "ANY"):
             continue
         template, names = _template(route.rule, bottle_module(app).Router.rule_syntax)
-        matching: Any = route if names else _matching_route(app, route.rule) or route
+        if not names and _matching_route(app, route.rule) not in (None, route):
+            continue  # another route takes its requests
         yield position.route(
             template,
             endpoint_name(route.callback),
             settings_of(route.callback),
-            shadowed_by=None if matching is route else f"{matching.rule} ({endpoint_name(matching.callback)})",
             builder=partial(_paths, app, route, names, position.prefix) if names else None,
         )
 

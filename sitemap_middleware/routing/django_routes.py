@@ -36,12 +36,10 @@ def read_routes(_app: Any, position: Position) -> Iterator[Route]:
             earlier.append("/" if view.is_regex else view.template.partition("<")[0])
         if not _answers_get(view.callback) or (view.is_admin and view.names):
             continue
-        shadowed_by = None
         if not view.names and (view.is_regex or any(map(view.template.startswith, earlier))):
             match = resolve(view.template, view.language)
-            if match is None:
+            if match is None or not view.answers(match):
                 continue
-            shadowed_by = None if view.answers(match) else f"/{match.route} ({_name(match.func)})"
         view_settings = settings_of(view.callback)
         for section in sections if not view.names else ():
             view_settings = merge_settings(view_settings, section.static_settings.get(view.template, NO_SETTINGS))
@@ -51,7 +49,6 @@ def read_routes(_app: Any, position: Position) -> Iterator[Route]:
             view_settings,
             hidden=_hidden_reason(view.callback),
             internal=_ADMIN if view.is_admin else None,
-            shadowed_by=shadowed_by,
             builder=partial(_paths, view, position.prefix) if view.names else None,
         )
     for section in sections:

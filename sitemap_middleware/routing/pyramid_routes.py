@@ -34,13 +34,13 @@ def read_routes(app: Any, position: Position) -> Iterator[Route]:
         if route.name in views and not callables:
             continue
         template, names = _template(route.pattern)
-        matching = None if names else _matching_route(app, template)
+        if not names and _matching_route(app, template) not in (None, route):
+            continue  # another route takes its requests
         yield position.route(
             template,
             endpoint_name(callables[0]) if callables else route.name,
             reduce(merge_settings, map(settings_of, callables), NO_SETTINGS),
             hidden=_FILES if route.name.startswith("__") else None,  # named so by `add_static_view`
-            shadowed_by=f"{matching.pattern} ({matching.name})" if matching not in (None, route) else None,
             builder=partial(_paths, app, route, names, position.prefix) if names else None,
         )
 

@@ -99,7 +99,6 @@ class Position(NamedTuple):
         host: str | None = None,
         hidden: HiddenReason | None = None,
         internal: str | None = None,
-        shadowed_by: str | None = None,
         except_hosts: tuple[str, ...] = (),
     ) -> Route:
         """A route of the app. The template has no prefix yet; what is not described here is that of `Route`.
@@ -122,7 +121,6 @@ class Position(NamedTuple):
             hidden,
             internal,
             not_learned_reason=not_learned_reason,
-            shadowed_by=shadowed_by,
             except_hosts=except_hosts,
             builder=builder() if merged.values and builder is not None else None,
         )

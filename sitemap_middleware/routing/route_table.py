@@ -42,12 +42,12 @@ class RouteTable:
         self.hosts: frozenset[str] = frozenset(host for host in named_hosts if host)
         """The hosts for which not the same routes answer as for all others."""
         self._main_host = options.site and bare_host(options.site.host)
-        self._static_routes = [route for route in self.routes if route.static and route.shadowed_by is None]
+        self._static_routes = [route for route in self.routes if route.static]
         self._static: dict[str | None, dict[str, Route]] = {}
         """Static routes by path, for each host that was asked for; None stands for all hosts that no route names."""
         first: dict[tuple[str, str | None, tuple[str, ...]], Route] = {}
         for route in self.routes:  # of two that match alike the first answers
-            if not route.static and route.shadowed_by is None:
+            if not route.static:
                 first.setdefault((route.path, route.host, route.except_hosts), route)
         self._parametrised = [*first.values()]
         self._provided = [(_start(route), route.builder, route) for route in self._parametrised if route.builder]
@@ -106,13 +106,6 @@ class RouteTable:
     def is_static(self, site: Site, path: str) -> bool:
         """Whether a site has a static route of a decoded path."""
         return path in self._static_on(site.routed) or (path in self._named and self.is_main(site))
-
-    def shadowed(self, site: Site, path: str) -> Route | None:
-        """The static route of a decoded path whose requests another route takes."""
-        for route in self.routes:
-            if route.path == path and route.static and route.shadowed_by and route.answers_on(site.routed):
-                return route
-        return None
 
     def has_explicit_route(self, path: str) -> bool:
         """Whether the app has a static route of a decoded path, on any host."""

@@ -47,7 +47,7 @@ _PARAMETER_KINDS: Final = (
 def read_routes(app: Any, position: Position) -> Iterator[Route]:
     """The routes of an app or router that answer GET.
 
-    Routers try routes in order, so a route that an earlier one shadows says which one that is.
+    Routers try routes in order, so a static route whose path an earlier route takes is left out.
     """
     reading = _Reading(app, position)
     elsewhere: tuple[str, ...] = ()
@@ -95,7 +95,7 @@ class _Reading:
                 of_router = self.included_routers.settings(route.app, route.path)
                 routes = on_free_paths(self._mounted_routes(route), self.earlier.is_free(route.path))
                 yield from self._below(routes, original, of_router)
-            self.earlier.add(f"{route.path}/", route.path_regex)
+            self.earlier.add(f"{route.path}/", route.path_regex, is_mount=True)
         elif getattr(route, "endpoint", None) is not None:
             yield from self._route(route, original)
 
@@ -106,11 +106,9 @@ class _Reading:
         if path is None or not (methods is None or "GET" in methods):
             return
         static = "{" not in path
-        if not static and self.earlier.is_mounted(path):
-            return
-        shadowed_by = self.earlier.shadowing(path) if static else None
+        is_taken = self.earlier.takes(path) if static else self.earlier.is_mounted(path)
         if methods is None and isinstance(endpoint, type) and not hasattr(endpoint, "get"):
-            self.earlier.add(path, route.path_regex, endpoint, answers=False)
+            self.earlier.add(path, route.path_regex, answers=False)
             return
         own_settings = merge_settings(getattr(original, ATTRIBUTE, NO_SETTINGS), settings_of(endpoint))
         around = merge_settings(self.included_routers.settings(endpoint, path), self.app_settings)
@@ -122,16 +120,15 @@ class _Reading:
             merge_settings(own_settings, around),
             hidden=_hidden_reason(route, original, static),
             internal="it is FastAPI's own documentation of the API" if is_internal else None,
-            shadowed_by=shadowed_by,
             builder=None if static else partial(_paths, path, self.position.prefix, self.earlier),
         )
-        self.earlier.add(path, route.path_regex, endpoint)
-        yield found
+        self.earlier.add(path, route.path_regex)
+        if not is_taken:
+            yield found
 
     def _below(self, routes: Iterator[Route], original: Any, of_router: RouteSettings = NO_SETTINGS) -> Iterator[Route]:
         """The routes of the app of a mount or a Host route, with the settings around it."""
-        routes = self.earlier.with_shadowed(routes)
-        return with_outer_settings(routes, settings_of(original), of_router, self.app_settings)
+        return with_outer_settings(self.earlier.reached(routes), settings_of(original), of_router, self.app_settings)
 
     def _mounted_routes(self, mount: Any) -> Iterator[Route]:
         for layer in layers(mount.app):
@@ -147,7 +144,7 @@ class _Reading:
             for route in getattr(getattr(group, "original_route", group), "routes", ()):
                 if isinstance(getattr(route, "app", None), StaticFiles):
                     pages = html_files(route.app, prefix + route.path.rstrip("/"), self.position.host)
-                    yield from with_outer_settings(self.earlier.with_shadowed(pages), self.app_settings)
+                    yield from with_outer_settings(self.earlier.reached(pages), self.app_settings)
 
 
 def trusted_hosts(app: Any) -> tuple[str, ...]:
@@ -208,7 +205,6 @@ class _Earlier(NamedTuple):
     start: str
     """What its paths begin with."""
     regex: re.Pattern[str]
-    name: str
     is_mount: bool
 
     def takes(self, path: str) -> bool:
@@ -224,25 +220,21 @@ class _EarlierRoutes:
         """The paths of static routes. Of two static routes of one path the first answers, so none shadows another."""
         self._others: list[_Earlier] = []
 
-    def add(self, template: str, regex: re.Pattern[str], endpoint: object = None, *, answers: bool = True) -> None:
-        """Add a route, or a mount, which has no endpoint. A route that takes GET may answer it with 405."""
+    def add(self, template: str, regex: re.Pattern[str], *, is_mount: bool = False, answers: bool = True) -> None:
+        """Add a route or mount. A route that takes GET may answer it with 405."""
         start = template.partition("{")[0]
-        if endpoint is None:
-            mounted_at = f"what is mounted at {self._prefix}{template.rstrip('/') or '/'}"
-            self._others.append(_Earlier(start, regex, mounted_at, is_mount=True))
-        elif start == template and answers:
+        if start == template and answers and not is_mount:
             self._static.add(template)
         else:
-            name = f"{self._prefix}{template} ({endpoint_name(endpoint)})"
-            self._others.append(_Earlier(start, regex, name, is_mount=False))
+            self._others.append(_Earlier(start, regex, is_mount))
 
     def is_mounted(self, path: str) -> bool:
         """Whether a mount takes a path or template: no later route gets its requests."""
         return any(earlier.is_mount and earlier.takes(path) for earlier in self._others)
 
-    def shadowing(self, path: str) -> str | None:
-        """A description of the first route that takes a static route's path; None if none does."""
-        return next((earlier.name for earlier in self._others if earlier.takes(path)), None)
+    def takes(self, path: str) -> bool:
+        """Whether a route or mount takes the path of a static route."""
+        return any(earlier.takes(path) for earlier in self._others)
 
     def is_free(self, template: str) -> Callable[[str], bool]:
         """Tells of a decoded path of a template, with the prefix, whether none of the routes up to now takes it."""
@@ -255,11 +247,9 @@ class _EarlierRoutes:
 
         return is_free
 
-    def with_shadowed(self, routes: Iterator[Route]) -> Iterator[Route]:
-        """Routes of a mounted app, each with the route that shadows it, if any."""
-        for route in routes:
-            name = self.shadowing(route.path.removeprefix(self._prefix)) if route.static else None
-            yield route._replace(shadowed_by=name) if name and route.shadowed_by is None else route
+    def reached(self, routes: Iterator[Route]) -> Iterator[Route]:
+        """Routes of a mounted app without the static ones whose paths are taken."""
+        return (route for route in routes if not (route.static and self.takes(route.path.removeprefix(self._prefix))))
 
 
 def _flatten(routes: Iterable[BaseRoute]) -> Iterator[tuple[Any, Any]]:
