@@ -87,12 +87,6 @@ class ServiceInspection:
             )
         page = explanation.page
         ignored = self.tracker.ignored.summary(path, known=page is not None)
-        if page is not None and page.unconfirmed_at and (hosts := self.site_resolver.foreign_hosts()):
-            foreign = (
-                f"requests came for the Host {', '.join(map(repr, hosts))}, which is not the site's own: an answer to"
-                f" one that would remove a page needs confirmation; send the Host {site.host}"
-            )
-            ignored = f"{ignored}; {foreign}" if ignored else foreign
         note = self.not_served_reason() or self.sitemap_handler.unavailable_reason(site)
         if note is None and (failing := {*self._publisher.sitemap(site).failing.values()}):
             note = f"the sitemap has the last good pages, or none, of what fails: {'; '.join(sorted(failing))}"

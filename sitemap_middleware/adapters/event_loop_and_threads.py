@@ -63,7 +63,7 @@ def start_task(function: Callable[..., Coroutine[Any, Any, None]], *arguments: A
 def collect_on_loop(
     call_soon: Callable[..., object], source: Any, context: Context | None, queue: BatchQueue, seconds: float
 ) -> Generator[list[Any]]:
-    """Yield the batches of an async source on this thread; one task on an event loop reads it. See `AsyncCollector`.
+    """Yield the batches of an async source on this thread; one task on an event loop reads it.
 
     Args:
         call_soon: has the event loop call a function with arguments.

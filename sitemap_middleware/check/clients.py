@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 from ..evidence.response_headers import ResponseHeaders
 from ..evidence.response_parser import decode_body
 from ..http import messages
-from ..http.robots_parser import MAX_ROBOTS_BYTES, ROBOTS_PATH, RobotsRules, parse_robots_file
+from ..http.robots_parser import MAX_ROBOTS_BYTES, ROBOTS_PATH, RobotsRules, decode_robots
 from ..models import Site
 from .values import resolved
 
@@ -116,8 +116,7 @@ class Robots:
         self.status = response.status
         codings = ResponseHeaders(response.headers).codings
         body, _ = decode_body(response.body, codings, MAX_ROBOTS_BYTES + 1)
-        file = parse_robots_file(body) if response.status == 200 else None
-        self.text = file.text if file is not None else ""
+        self.text = decode_robots(body) if response.status == 200 else ""
         named = _SITEMAP_LINE.findall("\n".join(self.text.splitlines()))
         self.sitemaps: list[str] = [*dict.fromkeys(named)][:_MAX_SITEMAPS_NAMED]
         """What its Sitemap lines name, as written, each once."""

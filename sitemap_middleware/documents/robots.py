@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from ..evidence.response_headers import ResponseHeaders
+from ..evidence.response_parser import decode_body
 from ..exceptions import StoreError
 from ..http.messages import (
     PROBE_GRACE_SECONDS,
@@ -19,12 +20,13 @@ from ..http.messages import (
 )
 from ..http.robots_parser import (
     DISALLOW_ALL,
+    MAX_ROBOTS_BYTES,
     ROBOTS_PATH,
-    RobotsFile,
     RobotsRules,
-    is_amendable,
+    decode_robots,
+    is_robots,
     minimal_robots,
-    parse_robots_file,
+    with_sitemap,
 )
 from ..http.urls import is_other_host, quote_path, redirect_target
 from ..models import Site
@@ -127,7 +129,7 @@ class RobotsTxt:
     ) -> _CachedRules:
         """Request robots.txt; on failure keep the rules known `before`, or those in the store."""
         answer = self._follow_redirects(site, request)
-        file = None if answer is None else _parse_response(answer)
+        file = None if answer is None else _decompressed(answer)
         if answer is None:
             failure = "the app fails, or does not answer in time"
         elif answer.status == _TOO_MANY_REQUESTS or answer.status // 100 == _SERVER_ERROR_CLASS:
@@ -137,7 +139,8 @@ class RobotsTxt:
         else:
             headers = ResponseHeaders(answer.headers)
             if answer.status == 200 and file is not None:
-                text, has_file = file.text, file.is_robots(headers.media_type)
+                text = decode_robots(file)
+                has_file = is_robots(text, headers.media_type)
             else:  # a file of another host has rules, which are not read
                 target = re.split("[?#]", headers.get_last("location"), maxsplit=1)[0]
                 text, has_file = "", target.endswith(ROBOTS_PATH)
@@ -218,11 +221,11 @@ class RobotsTxt:
         loc = site.base_url + (quote_path(self._options.path) or "")
         if answer.status == 200 and request.method == "GET":
             media_type = ResponseHeaders(answer.headers).media_type
-            file = _parse_response(answer)
+            file = _decompressed(answer)
             if file is None:
                 return None
-            if file.is_robots(media_type):
-                extended = file.with_sitemap(loc) if is_amendable(media_type) else None
+            if is_robots(decode_robots(file), media_type):
+                extended = with_sitemap(file, media_type, loc)
                 return None if extended is None or not has_sitemap() else with_body(request.method, answer, extended)
         is_absent = answer.status in _ABSENT_STATUSES
         if not is_absent and self._known(site, request, now).has_file:
@@ -258,7 +261,7 @@ def _load(site: Site, store: Store) -> RobotsRules | None:
         return None
 
 
-def _parse_response(answer: Response) -> RobotsFile | None:
+def _decompressed(answer: Response) -> bytes | None:
     """The robots.txt in a response; None if it cannot be decompressed."""
-    headers = ResponseHeaders(answer.headers)
-    return parse_robots_file(answer.body, ",".join(headers.get_all("content-encoding")), headers.charset)
+    file, is_complete = decode_body(answer.body, ResponseHeaders(answer.headers).codings, MAX_ROBOTS_BYTES + 1)
+    return file if is_complete or len(file) > MAX_ROBOTS_BYTES else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple, Protocol
@@ -65,22 +65,8 @@ class ProbeRequest(NamedTuple):
     """Whether the beginning of a body that is too long is enough."""
 
 
-class AsyncCollector(Protocol):
-    """Collects the items of an async iterable for a caller that cannot await."""
-
-    def __call__(self, source: Any, context: Context | None, queue: Any, seconds: float) -> Generator[list[Any]]:
-        """Yield the items of a source in batches. One task reads all of it and puts the batches into the queue.
-
-        Args:
-            source: an async iterable, or an awaitable of any iterable.
-            context: the context in which the source is read.
-            queue: a `BatchQueue`.
-            seconds: the longest time without an item.
-
-        Raises:
-            ValuesTimeout: the source gave nothing for so many seconds.
-            ValuesError: anything else failed.
-        """
+AsyncCollector = Callable[[Any, Context | None, Any, float], Generator[list[Any]]]
+"""`collect_on_loop` on the app's event loop: of a source, a context, a queue and seconds."""
 
 
 class AppClient(Protocol):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import codecs
 import re
-import zlib
 from typing import Final
 
 from protego import Protego
@@ -28,10 +26,8 @@ _CARRIAGE_RETURN: Final = re.compile(r"\r\n?")
 _AGENT: Final = re.compile(r"^([ \t]*user[ -]?agent[ \t]*[: \t][ \t]*)([^#\n]*)", re.IGNORECASE | re.MULTILINE)
 _TOKEN: Final = re.compile(r"\*(?=\s|$)|[a-zA-Z_-]+")
 """The product token of a user-agent line: "Googlebot/2.1" names Googlebot."""
-_BOMS: Final = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 _TEXT_TYPES: Final = ("text/", "application/octet-stream")
 """The media types of files to which a line may be added; others have another syntax."""
-_GZIP_OR_ZLIB: Final = zlib.MAX_WBITS | 32
 
 
 class RobotsRules:
@@ -71,85 +67,33 @@ class RobotsRules:
         return f"{line[1]}{token[0] if token and known else 'another-crawler'}"
 
 
-class RobotsFile:
-    """A robots.txt as served: its text, and its bytes, to which a line can be added."""
-
-    def __init__(self, body: bytes, codec: str) -> None:
-        self._body = body
-        self._codec = codec
-        self.text: str = body[:MAX_ROBOTS_BYTES].decode(codec, "replace").removeprefix("\ufeff")
-        if len(body) > MAX_ROBOTS_BYTES:  # a rule that is cut off would forbid more than intended
-            self.text = self.text[: max(self.text.rfind("\n"), self.text.rfind("\r")) + 1]
-
-    def is_robots(self, media_type: str) -> bool:
-        """Whether it is a robots.txt and no page: it has a rule, or else is plain text without markup."""
-        if _RULE.search(_CARRIAGE_RETURN.sub("\n", self.text)):
-            return True
-        return is_amendable(media_type) and "html" not in media_type and not self.text.lstrip().startswith("<")
-
-    def with_sitemap(self, loc: str) -> bytes | None:
-        """The bytes with a Sitemap line added; None if it has one, is markup, or exceeds `MAX_ROBOTS_BYTES`."""
-        if len(self._body) > MAX_ROBOTS_BYTES or self.text.lstrip().startswith("<"):
-            return None
-        extended = with_sitemap(self.text, loc)
-        return None if extended == self.text else self._body + extended[len(self.text) :].encode(self._codec)
+def decode_robots(body: bytes) -> str:
+    """The text of a robots.txt up to `MAX_ROBOTS_BYTES`. It is UTF-8 (RFC 9309, section 2.3)."""
+    text = body[:MAX_ROBOTS_BYTES].decode("utf-8-sig", "replace")
+    if len(body) > MAX_ROBOTS_BYTES:  # a rule that is cut off would forbid more than intended
+        text = text[: max(text.rfind("\n"), text.rfind("\r")) + 1]
+    return text
 
 
-def parse_robots_file(body: bytes, content_encoding: str = "", charset: str | None = None) -> RobotsFile | None:
-    """Decode the body of a robots.txt response; None if it cannot be decompressed.
-
-    Like crawlers, it ignores the media type. A parser skips lines that are not rules, so an HTML page forbids nothing.
-
-    Args:
-        body: the bytes as sent.
-        content_encoding: the Content-Encoding header.
-        charset: that of the Content-Type. A byte order mark takes precedence; without either it is UTF-8.
-    """
-    for coding in reversed(content_encoding.lower().split(",")):
-        plain = _decompressed(body, coding.strip())
-        if plain is None:
-            return None
-        body = plain
-    for mark, codec in _BOMS:
-        if body.startswith(mark):
-            return RobotsFile(body, codec)
-    try:
-        name = codecs.lookup(charset or "utf-8").name
-        b"a".decode(name)  # fails for codecs that are not for text
-    except (LookupError, ValueError):
-        name = "utf-8"
-    return RobotsFile(body, "utf-8" if name == "ascii" else name)
+def is_robots(text: str, media_type: str) -> bool:
+    """Whether a text is a robots.txt and no page: it has a rule, or else is plain text without markup."""
+    if _RULE.search(_CARRIAGE_RETURN.sub("\n", text)):
+        return True
+    return _is_amendable(media_type) and "html" not in media_type and not text.lstrip().startswith("<")
 
 
-def _decompressed(body: bytes, coding: str) -> bytes | None:
-    """Undo one content coding, up to `MAX_ROBOTS_BYTES`; None if that fails."""
-    if coding in ("", "identity"):
-        return body
-    if coding not in ("gzip", "x-gzip", "deflate"):
+def with_sitemap(body: bytes, media_type: str, loc: str) -> bytes | None:
+    """A robots.txt with a Sitemap line added; None if it has one, is no plain text, or exceeds `MAX_ROBOTS_BYTES`."""
+    text = decode_robots(body)
+    has_line = _SITEMAP.search(_CARRIAGE_RETURN.sub("\n", text)) is not None
+    if has_line or not _is_amendable(media_type) or len(body) > MAX_ROBOTS_BYTES or text.lstrip().startswith("<"):
         return None
-    for bits in (
-        (_GZIP_OR_ZLIB, -zlib.MAX_WBITS) if coding == "deflate" else (_GZIP_OR_ZLIB,)
-    ):  # some servers send raw deflate
-        stream = zlib.decompressobj(bits)
-        try:
-            plain = stream.decompress(body, MAX_ROBOTS_BYTES + 1)
-        except zlib.error:
-            continue
-        return plain if stream.eof or len(plain) > MAX_ROBOTS_BYTES else None
-    return None
-
-
-def is_amendable(media_type: str) -> bool:
-    """Whether a line may be added to a file of this media type."""
-    return media_type == "" or media_type.startswith(_TEXT_TYPES)
-
-
-def with_sitemap(text: str, loc: str) -> str:
-    """The text with a Sitemap line; unchanged if it has one."""
-    if _SITEMAP.search(_CARRIAGE_RETURN.sub("\n", text)):
-        return text
     end = "" if not text or text.endswith(("\n", "\r")) else "\n"
-    return f"{text}{end}\nSitemap: {loc}\n"
+    return body + f"{end}\nSitemap: {loc}\n".encode()
+
+
+def _is_amendable(media_type: str) -> bool:
+    return media_type == "" or media_type.startswith(_TEXT_TYPES)
 
 
 def minimal_robots(loc: str) -> str:

@@ -19,7 +19,7 @@ from uuid import UUID
 from ..exceptions import OptionError, ValuesError
 from ..http.urls import LOC_LENGTH_REASON, UNREACHABLE_REASON, loc_of, quote_path, resolve_loc
 from ..models import PathBuilder, Route, Site
-from ..options.entry import EMPTY_ENTRY, Entry, copy_item, plain_entry
+from ..options.entry import EMPTY_ENTRY, Entry, copy_item
 from ..routing.framework_detection import get_attribute
 from ..routing.route_table import SectionBuilder
 
@@ -139,7 +139,6 @@ def _read(item: Any, names: Collection[str]) -> Item:
     if type(item) is str:
         return Item(item, item)
     if isinstance(item, Entry):
-        item = plain_entry(item)
         return Item(item, item.params, item)
     item = copy_item(item)
     if type(item) is dict:

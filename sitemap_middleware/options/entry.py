@@ -56,7 +56,7 @@ class Entry:
     def __init__(
         self,
         params: Mapping[str, Any] = _PARAMS_NOT_GIVEN,
-        *misplaced: object,
+        *,
         loc: str | None = None,
         lastmod: date | str | None = None,
         priority: float | None = None,
@@ -75,11 +75,6 @@ class Entry:
             items = ", ".join(f"{name!r}: {reprlib.repr(value)}" for name, value in unknown.items())
             example = items or "'slug': 'first-post'"
             raise OptionError(f"Entry({written}): the route's parameters are one mapping; write Entry({{{example}}})")
-        if misplaced:
-            raise OptionError(
-                f"Entry({reprlib.repr(params)}, {reprlib.repr(misplaced[0])}): only the parameters may be positional;"
-                " write lastmod=, priority= or changefreq= before the others"
-            )
         copied = copy_item(params)
         if type(copied) is not dict:
             raise OptionError(
@@ -113,12 +108,6 @@ def copy_item(item: Any) -> Any:
         if hasattr(item, "keys"):
             return dict(item)
     return item
-
-
-def plain_entry(item: Entry) -> Entry:
-    """An entry of a subclass as an `Entry`. If the subclass did not call `__init__`, raises what reading it raises."""
-    lastmod = item.lastmod if item.unusable_lastmod is None else item.unusable_lastmod
-    return Entry(item.params, lastmod=lastmod, priority=item.priority, changefreq=item.changefreq)
 
 
 EMPTY_ENTRY: Final = Entry({})

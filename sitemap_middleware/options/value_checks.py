@@ -94,24 +94,8 @@ def parse_date(text: str) -> date | None:
     return None
 
 
-_OTHER_NAMES: Final = {
-    "base_url": {"base", "domain", "host", "hostname", "server_name", "site", "site_url", "url"},
-    "exclude": {"hide", "hidden", "ignore", "include", "index", "listed", "noindex", "skip"},
-    "values": {"entries", "items", "pages", "params", "urls"},
-    "include": {"entries", "items", "pages", "static", "urls"},
-    "lastmod": {"modified", "updated", "updated_at"},
-    "changefreq": {"freq", "frequency"},
-    "max_age": {"cache", "cache_timeout", "cache_ttl", "timeout", "ttl"},
-    "store": {"database", "db", "storage"},
-}
-"""Names of options, and what other libraries call them."""
-
-
 def likely_name(name: str, known: Collection[str]) -> str | None:
-    """Return the known option that an unknown name probably means; None if none is likely."""
-    for option, others in _OTHER_NAMES.items():
-        if option in known and name.lower() in others:
-            return option
+    """The known option that is spelled much like an unknown name; None if there is none."""
     return next(iter(get_close_matches(name, known, n=1)), None)
 
 

@@ -18,9 +18,6 @@ from .current_routes import AppRoutes
 MAX_HOSTS: Final = 1000
 """Resolved hosts that are cached. Clients can invent any number of hosts."""
 
-MAX_FOREIGN_HOSTS: Final = 3
-"""Foreign hosts that are kept, for people."""
-
 MAX_ROOT_CHARS: Final = 255
 """Maximum length of a root path."""
 
@@ -52,7 +49,6 @@ class SiteResolver:
         """The sites of requests for a site's own host, by scheme, Host and root path."""
         self._first: Site | None = None
         """The first site that was requested."""
-        self._foreign_hosts = set[str]()
         self._last_page_at: dict[StoreKey, float] = {}
         """When the app last answered for each site with a page, in POSIX seconds."""
         self._warn_once = WarnOnce()
@@ -82,8 +78,6 @@ class SiteResolver:
         site, trust = (cached, "own") if cached is not None else self._resolve_new(scheme, host, root)
         if site is not None and trust == "own":
             self._own.put(key, site)
-        if trust == "foreign" and len(self._foreign_hosts) < MAX_FOREIGN_HOSTS:
-            self._foreign_hosts.add(urls.normal_host(host, scheme) or host)
         if self._first is None and site is not None and (self._base is None or site.host == self._base.host):
             self._first = site
         return site, trust
@@ -187,10 +181,6 @@ class SiteResolver:
     def refuses(self, host: str) -> bool:
         """Whether requests for a host have no site. If there is a base_url, all have one."""
         return self.resolve("https", host, "")[0] is None
-
-    def foreign_hosts(self) -> list[str]:
-        """Some Hosts of requests to this process that are not their site's own, sorted."""
-        return sorted(self._foreign_hosts)
 
     def _declared_root(self) -> str:
         return urls.root_of(self._app_routes.root_path) or ""

@@ -33,13 +33,6 @@ _DOCUMENTATION: Final = "it is Litestar's own documentation of the API"
 _DOCUMENTATION_MODULES: Final = ("litestar.openapi.", "litestar._openapi.")
 """Beginnings of the modules whose handlers are Litestar's own documentation of the API."""
 
-_PARAMETER_KINDS: Final = (
-    ("expected_query_params", "query parameter"),
-    ("expected_header_params", "header"),
-    ("expected_cookie_params", "cookie"),
-)
-"""Attributes of the model of a handler's arguments, and what each holds."""
-
 
 def read_routes(app: Litestar, position: Position) -> Iterator[Route]:
     """The routes of an app that answer GET, those of mounted apps after its own.
@@ -63,7 +56,7 @@ def read_routes(app: Litestar, position: Position) -> Iterator[Route]:
             endpoint_name(handler.fn),
             own_settings,
             settings,
-            hidden=_hidden_reason(route, handler, static),
+            hidden=_hidden_reason(route, handler),
             internal=_DOCUMENTATION if module.startswith(_DOCUMENTATION_MODULES) else None,
             builder=None if static else partial(_paths, app, route, handler, position.prefix),
         )
@@ -147,7 +140,7 @@ _opt_settings: Final[dict[int, tuple[Any, RouteSettings]]] = {}
 """The settings of the mappings in `opt`, by the id of the mapping, which is kept: values keep their identity."""
 
 
-def _hidden_reason(route: Any, handler: Any, static: bool) -> HiddenReason | None:
+def _hidden_reason(route: Any, handler: Any) -> HiddenReason | None:
     """Why a route is not listed before a response shows that it is a page; None if it may be listed at once."""
     if not hasattr(route, "route_handler_map"):
         return None  # an ASGI app declares nothing
@@ -159,23 +152,13 @@ def _hidden_reason(route: Any, handler: Any, static: bool) -> HiddenReason | Non
     media_type = getattr(handler.media_type, "value", handler.media_type) or ""
     if media_type == MediaType.JSON.value and _may_return_response(returned):
         media_type = ""  # Litestar's own guess: the response that is returned decides
-    return media_type_reason(media_type) or (_required_parameter(route) if static else None)
+    return media_type_reason(media_type)
 
 
 def _may_return_response(returned: Any) -> bool:
     """Whether a return annotation is a response or an ASGI app, alone or in a union."""
     fields = returned.inner_types if returned.is_union else (returned,)
     return any(field.origin is Callable or field.is_subclass_of((Response, ASGIResponse)) for field in fields)
-
-
-def _required_parameter(route: Any) -> HiddenReason | None:
-    """The reason if a route answers a plain GET with an error, because a query parameter or a header is required."""
-    model = route.route_handler_map["GET"][1]
-    for kind, description in _PARAMETER_KINDS:
-        for parameter in sorted(getattr(model, kind), key=lambda parameter: parameter.field_alias):
-            if parameter.is_required:
-                return HiddenReason(f"it needs the {description} {parameter.field_alias!r}")
-    return None
 
 
 def _paths(app: Litestar, route: Any, handler: Any, prefix: str) -> RouterPaths:

@@ -35,14 +35,6 @@ _warn_once: Final = WarnOnce()
 
 _NOT_IN_SCHEMA: Final = HiddenReason("it is left out of the API's schema")
 
-_PARAMETER_KINDS: Final = (
-    ("query_params", "query parameter"),
-    ("header_params", "header"),
-    ("cookie_params", "cookie"),
-    ("body_params", "body"),
-)
-"""Attributes of FastAPI's dependants, and what each holds."""
-
 
 def read_routes(app: Any, position: Position) -> Iterator[Route]:
     """The routes of an app or router that answer GET.
@@ -118,7 +110,7 @@ class _Reading:
             endpoint_name(endpoint),
             own_settings,
             merge_settings(own_settings, around),
-            hidden=_hidden_reason(route, original, static),
+            hidden=_hidden_reason(route, original),
             internal="it is FastAPI's own documentation of the API" if is_internal else None,
             builder=None if static else partial(_paths, path, self.position.prefix, self.earlier),
         )
@@ -289,13 +281,12 @@ class _IncludedRouters:
         return reduce(merge_settings, (given for end, given in known if path.endswith(end)), NO_SETTINGS)
 
 
-def _hidden_reason(route: Any, original: Any, static: bool) -> HiddenReason | None:
+def _hidden_reason(route: Any, original: Any) -> HiddenReason | None:
     """Why the declarations of a route hide it until a response shows that it is a page; None if it may be listed.
 
     Args:
         route: as it answers, with the settings of the routers that include it.
         original: as the app defines it.
-        static: whether it has no parameters.
     """
     if type(original) is StarletteRoute:  # it declares nothing else
         return None if original.include_in_schema else _NOT_IN_SCHEMA
@@ -310,19 +301,4 @@ def _hidden_reason(route: Any, original: Any, static: bool) -> HiddenReason | No
             return reason
         if not getattr(route, "include_in_schema", True):
             return _NOT_IN_SCHEMA
-    return _required_parameter(original) if static else None
-
-
-def _required_parameter(route: Any) -> HiddenReason | None:
-    """The reason if a FastAPI route answers a plain GET with an error, because a query, header or body is required."""
-    dependant = getattr(route, "dependant", None)
-    dependants = [dependant] if dependant is not None else []
-    for dependant in dependants:  # grows while it is read: dependencies have dependencies
-        dependants += dependant.dependencies
-        for kind, description in _PARAMETER_KINDS:
-            for field in getattr(dependant, kind):
-                # The name depends on FastAPI's version.
-                required = field.required if hasattr(field, "required") else field.field_info.is_required()
-                if required:
-                    return HiddenReason(f"it needs the {description} {field.alias!r}")
     return None

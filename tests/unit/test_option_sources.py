@@ -189,7 +189,6 @@ def test_an_invalid_text_is_refused_where_it_stands(
     ("key", "end"),
     [
         ("SITEMAP_BASEURL", "did you mean SITEMAP_BASE_URL?"),
-        ("SITEMAP_HOST", "did you mean SITEMAP_BASE_URL?"),
         ("SITEMAP_URL_SCHEME", "ignore this if it belongs to another package"),
         ("SITEMAP_", "ignore this if it belongs to another package"),
     ],

@@ -297,7 +297,6 @@ NUMBER = r"not valid; give a number from 0\.0 to 1\.0"
         ({"lastmod": datetime.min.replace(tzinfo=Nowhere())}, r"outside the calendar in UTC"),
         ({"exclude": 1}, r"exclude=1 is neither"),
         ({"exlude": True}, r"there is no option 'exlude'; did you mean exclude\?"),
-        ({"noindex": True}, r"there is no option 'noindex'; did you mean exclude\?"),
         ({"xyz": 1}, r"there is no option 'xyz'; the options are priority, changefreq, lastmod, exclude"),
     ],
 )

@@ -477,24 +477,6 @@ def test_a_value_is_written_as_its_base_class_writes_it(given: dict[str, Any], w
     assert on_page.entries() == on_route.entries() == {PAGES[0]: written}
 
 
-class OwnEntry(Entry):
-    """An entry that gives its own account of its page."""
-
-    def __init__(self, slug: str, **fields: Any) -> None:
-        if slug:
-            super().__init__({"slug": slug}, **fields)
-
-
-def test_an_entry_of_a_class_of_the_app_says_the_same(caplog: pytest.LogCaptureFixture) -> None:
-    items = [OwnEntry("one", lastmod="2024-05-01", priority=0.5), OwnEntry("two", lastmod="soon"), OwnEntry("")]
-    assert ValuesSite(on_flask(items)).entries() == {
-        PAGES[0]: {"lastmod": "2024-05-01", "priority": "0.5"},
-        f"{LOCAL}/posts/two": {},
-    }
-    assert "have a lastmod that is not a date, so it is not used, such as 'soon' of /posts/two" in caplog.text
-    assert "one item was left out: it is of type OwnEntry, and cannot be read (AttributeError)" in caplog.text
-
-
 # Items that make no page
 
 
@@ -974,10 +956,6 @@ def test_values_on_a_route_without_parameters_are_warned_of_once(caplog: pytest.
             "Entry(slug='a'): the route's parameters are one mapping; write Entry({'slug': 'a'})",
         ),
         (Entry, "write Entry({'slug': 'first-post'})"),
-        (
-            lambda: Entry({"slug": "a"}, dt.date(2024, 5, 1)),
-            "only the parameters may be positional; write lastmod=, priority= or changefreq= before the others",
-        ),
         (lambda: Entry({"slug": "a"}, lastmod=dt.date.today), "is not a date"),
         (lambda: Entry({"slug": "a"}, lastmod=NotATime()), "is not a date"),
         (

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import pytest
-from fastapi import APIRouter, Cookie, Depends, FastAPI, Header, Query
-from fastapi.responses import HTMLResponse as Page
 from hypothesis import given
 from hypothesis import strategies as st
 from starlette.applications import Starlette
@@ -90,50 +87,3 @@ def test_mounts_and_files_and_the_pages_of_a_host_may_be_shadowed(tmp_path: Path
     assert locs(asgi(site, RequestSpec("/sitemap.xml")).body) == ["http://testserver/s/other.html"]
     assert asgi(site, RequestSpec("/s/other.html", host="other.example")).status == 404
     assert asgi(site, RequestSpec("/sitemap.xml", host="other.example")).status == 404
-
-
-def needed(page: int) -> int:
-    return page
-
-
-def query(q: Annotated[str, Query(alias="the-q")]) -> str:
-    return q
-
-
-def header(x_token: Annotated[str, Header()]) -> str:
-    return x_token
-
-
-def cookie(session: Annotated[str, Cookie()]) -> str:
-    return session
-
-
-def dependency(page: Annotated[int, Depends(needed)]) -> str:
-    return str(page)
-
-
-def optional(q: str = "") -> str:
-    return q
-
-
-NEEDS = {
-    "query parameter 'the-q'": query,
-    "header 'x-token'": header,
-    "cookie 'session'": cookie,
-    "query parameter 'page'": dependency,
-    "nothing": optional,
-}
-
-
-@pytest.mark.parametrize("needs", NEEDS)
-@pytest.mark.parametrize("included", [False, True])
-def test_fastapi_route_with_extra_parameters_waits_for_a_visit(needs: str, *, included: bool) -> None:
-    app = FastAPI()
-    router: Any = APIRouter() if included else app
-    router.get("/page", response_class=Page)(NEEDS[needs])
-    if included:
-        app.include_router(router)
-    explained = SitemapMiddleware(app, store="memory://", verify=False, robots=False).explain("/page")
-    assert explained.listed == (needs == "nothing")
-    reason = f"it needs the {needs}, and no response has shown that it is a page"
-    assert explained.listed or explained.reason == reason
