@@ -30,7 +30,6 @@ ELSEWHERE = f'{PYTEST} -m "not slow and not engines and not servers and not brow
 
 BESIDE = {
     "types": "mypy",
-    "public": "pyright --verifytypes sitemap_middleware --ignoreexternal",
     "users": "pyright tests/typing",
     "wheel": "uv run --quiet --isolated --no-editable --reinstall-package sitemap-middleware --no-default-groups"
     " --extra flask --extra fastapi --no-env-file -- python -I tests/wheel.py",
