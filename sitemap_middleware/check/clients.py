@@ -46,7 +46,6 @@ class Failure(StrEnum):
     TIMEOUT = "no answer in time"
     REDIRECTS = "too many redirects, or redirects in a circle"
     ROBOTS = "robots.txt forbids this program to request the URL"
-    LOCAL = "a document of the web leads to a host of the local network"
     ELSEWHERE = "the app does not serve the URL"
 
 

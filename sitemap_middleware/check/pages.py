@@ -27,7 +27,7 @@ _MAX_SITEMAPS_REQUESTED: Final = 20
 """Sitemaps of robots.txt that are requested to see whether they are there."""
 _INVENTED_PATH: Final = "/sitemap-check-1f0c6d9e-page-that-does-not-exist"
 """A path that no site has. What it answers is what a missing page answers."""
-_NOT_REQUESTED: Final = frozenset({Failure.ROBOTS, Failure.LOCAL, Failure.ELSEWHERE})
+_NOT_REQUESTED: Final = frozenset({Failure.ROBOTS, Failure.ELSEWHERE})
 """Failures that say nothing about a page."""
 _DATA_TYPES: Final = ("json", "xml", "javascript", "ecmascript", "css", "font", "x-www-form-urlencoded")
 """Words in media types of data, which are not pages for people."""

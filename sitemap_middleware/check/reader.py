@@ -17,11 +17,6 @@ from .findings import Problem
 MAX_BYTES: Final = 52_428_800
 """Bytes of a document before compression, "50 MB" (Sitemap 0.9, "Using Sitemap index files")."""
 MAX_ELEMENTS_PER_ENTRY: Final = 20_000
-MAX_DEPTH: Final = 32
-MAX_NAMES: Final = 1_000
-"""Different names of elements, attributes and prefixes. The parser keeps each name that it has met."""
-MAX_TOKEN_BYTES: Final = 1_000_000
-"""Bytes of one tag or comment. The parser keeps it until it is complete."""
 MAX_VALUE_CHARS: Final = 10_000
 """Characters of a value that are kept. No valid value is longer."""
 GZIP_MAGIC: Final = b"\x1f\x8b"
@@ -124,9 +119,8 @@ class XmlReader:
         self._open: list[Element] = []
         self._complete: list[Element] = []
         """The root and its children that were read and not yielded yet."""
-        self._names = set[str]()
         self._elements = 0
-        self._has_declaration = False
+        self._has_declaration = self._has_root = False
         self._parser = parser = expat.ParserCreate("utf-8", namespace_separator=_SEPARATOR)
         parser.buffer_text = True
         parser.buffer_size = _PIECE_BYTES
@@ -135,7 +129,6 @@ class XmlReader:
         parser.CharacterDataHandler = self._characters
         parser.StartNamespaceDeclHandler = self._namespace
         parser.StartDoctypeDeclHandler = self._doctype
-        parser.ProcessingInstructionHandler = self._instruction
         parser.XmlDeclHandler = self._declaration
 
     def read(self, pieces: Iterable[bytes]) -> Iterator[Element]:
@@ -144,8 +137,6 @@ class XmlReader:
         for piece in pieces:
             yield from self._parsed(piece, tail, fed)
             fed, tail = fed + len(piece), piece[-_TAIL_BYTES:]
-            if fed - self._parser.CurrentByteIndex > MAX_TOKEN_BYTES:
-                raise self._refused(f"a tag or comment is longer than {MAX_TOKEN_BYTES:,} bytes")
         yield from self._parsed(b"", tail, fed, is_final=True)
 
     def _parsed(self, piece: bytes, tail: bytes, fed: int, *, is_final: bool = False) -> Iterator[Element]:
@@ -173,7 +164,7 @@ class XmlReader:
             elif _BEGUN_ENTITY.search(known[:at]):
                 code, text = "xml-ampersand", "a bare &, which is &amp; in XML"
         elif text == errors.XML_ERROR_MISPLACED_XML_PI:
-            is_inside = self._has_declaration or self._names
+            is_inside = self._has_declaration or self._has_root
             where = "inside the document" if is_inside else "after a blank or an empty line, and not first"
             code, text = "xml-leading-content", f"the XML declaration stands {where}"
         elif text == errors.XML_ERROR_UNCLOSED_TOKEN:
@@ -185,18 +176,15 @@ class XmlReader:
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         element = Element(name, attributes, *self._position())
-        self._names.update((name, *attributes))
-        if len(self._names) + len(self.namespaces) > MAX_NAMES:
-            raise self._refused(f"there are more than {MAX_NAMES:,} different names")
         if not self._open:
+            self._has_root = True
             self._complete.append(element)
         elif len(self._open) > 1:
             self._open[-1].children.append(element)
             self._elements += 1
             if self._elements > MAX_ELEMENTS_PER_ENTRY:
-                raise self._refused(f"an entry has more than {MAX_ELEMENTS_PER_ENTRY:,} elements")
-            if len(self._open) > MAX_DEPTH:
-                raise self._refused(f"elements are nested more than {MAX_DEPTH} levels deep")
+                text = f"an entry has more than {MAX_ELEMENTS_PER_ENTRY:,} elements; the rest was not read"
+                raise Unreadable(("xml-too-complex", text), *self._position())
         self._open.append(element)
 
     def _end(self, _name: str) -> None:
@@ -220,17 +208,9 @@ class XmlReader:
     def _doctype(self, name: str, *_: object) -> None:
         raise Unreadable(("xml-dtd", f"the document has a DTD: <!DOCTYPE {name[:100]}"), *self._position())
 
-    def _instruction(self, target: str, _data: str) -> None:
-        if target == "xml-stylesheet":
-            problem = "xml-stylesheet", "the document names a stylesheet"
-            self._report(problem, self._parser.CurrentLineNumber)
-
     def _declaration(self, _version: str, encoding: str | None, _standalone: int) -> None:
         self._has_declaration = True
         self.encoding = encoding or ""
-
-    def _refused(self, text: str) -> Unreadable:
-        return Unreadable(("xml-too-complex", f"{text}; the rest was not read"), *self._position())
 
     def _position(self) -> tuple[int, int]:
         return self._parser.CurrentLineNumber, self._parser.CurrentColumnNumber + 1

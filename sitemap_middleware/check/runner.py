@@ -137,7 +137,7 @@ def sitemap_urls(target: str) -> list[str]:
     async def of_web() -> Result:
         from .web_client import WebClient  # needs httpx
 
-        async with WebClient(target) as client:
+        async with WebClient() as client:
             return await check_sitemap(ClientSource(target, client, time.time()), Settings())
 
     is_url = target.startswith(("http://", "https://"))
@@ -186,7 +186,7 @@ async def _read_documents(source: FileSource | ClientSource, run: Run, limit: in
 
     def next_document() -> Job | None:
         nonlocal started
-        if started >= min(limit, len(run.documents)) or run.is_full:
+        if started >= min(limit, len(run.documents)):
             return None
         started += 1
         return source.read(run.documents[started - 1], run)

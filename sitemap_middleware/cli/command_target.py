@@ -230,8 +230,8 @@ class Target:
         other = base_url_of_key(others[0])
         return f"the store has no pages of {site.base_url}, but of other sites: give --base-url {other}"
 
-    def find_page(self, page: str, snapshots: Sequence[SiteSnapshot]) -> tuple[SiteSnapshot, str, bool]:
-        """Return the snapshot of the site that a URL or path belongs to, its decoded path, and whether it has a query.
+    def find_page(self, page: str, snapshots: Sequence[SiteSnapshot]) -> tuple[SiteSnapshot, str]:
+        """Return the snapshot of the site that a URL or path belongs to, and its decoded path.
 
         Raises `CommandError` if it is not a page of the app.
         """
@@ -239,6 +239,8 @@ class Target:
             parts = urlsplit(page)
         except ValueError as error:
             raise CommandError(f"{page!r} is not a URL ({error})") from None
+        if parts.query:
+            raise CommandError(f"{page!r} has a query string, and such a page is never listed: ask about it without")
         if page.startswith("/"):
             self.main_site()
             path, snapshot = page.partition("#")[0].partition("?")[0], snapshots[0]
@@ -257,7 +259,7 @@ class Target:
             path = path[len(root) :] or "/"
         elif root and not page.startswith("/"):
             raise CommandError(f"{page!r} is not below the root path {root} of the app")
-        return snapshot, unquote(path), bool(parts.query)
+        return snapshot, unquote(path)
 
     def _snapshot_of_url(self, parts: SplitResult, snapshots: Sequence[SiteSnapshot]) -> SiteSnapshot | None:
         """Return the snapshot of the site that a URL belongs to; None if the app does not serve its host.

@@ -11,7 +11,7 @@ import json
 import sys
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import click
 
@@ -25,9 +25,6 @@ from . import results, terminal
 from .app_loader import is_app_name, load_app
 from .command_target import Target, open_target, reporting_errors
 from .terminal import CommandError, Update, console, counted, print_line, print_notes, progress
-
-_QUERY_NOTE: Final = "a page with a query string is never listed; this is about the page without it"
-
 
 _no_requests_option = click.option(
     "--no-requests",
@@ -72,37 +69,30 @@ def explain(app: Any, pages: tuple[str, ...], *, as_json: bool, **options: Any) 
         explanations, errors = _explain_pages(target, pages, snapshots)
         failures = [*dict.fromkeys(target.service.failing_values(snapshots))]
     if as_json and explanations:
-        rows = [
-            results.explanation_as_json(explanation, [*failures, *notes])
-            | ({"listed": False, "reason": _QUERY_NOTE} if has_query else {})
-            for _, explanation, has_query in explanations
-        ]
-        _print_json(rows)
+        _print_json([results.explanation_as_json(explanation, [*failures, *notes]) for explanation in explanations])
     elif not as_json:
         for failure in failures:
             print_line(console(), f"warning: {failure}", "bold red")
-        for index, (page, explanation, has_query) in enumerate(explanations):
+        for index, explanation in enumerate(explanations):
             if index:
                 click.echo()
-            if has_query:
-                print_line(console(), f"{page} is not listed: {_QUERY_NOTE}")
             results.print_explanation(explanation, notes)
     for error in errors:
         error.show()
     if errors:
         sys.exit(2)
-    sys.exit(0 if all(explanation.listed and not has_query for _, explanation, has_query in explanations) else 1)
+    sys.exit(0 if all(explanation.listed for explanation in explanations) else 1)
 
 
 def _explain_pages(
     target: Target, pages: Sequence[str], snapshots: Sequence[SiteSnapshot]
-) -> tuple[list[tuple[str, Explanation, bool]], list[CommandError]]:
-    """Return each page with its explanation and whether it has a query string; and the errors of the other pages."""
+) -> tuple[list[Explanation], list[CommandError]]:
+    """Return the explanation of each page, and the errors of the other pages."""
     explanations, errors = [], []
     for page in pages:
         try:
-            snapshot, path, has_query = target.find_page(page, snapshots)
-            explanations.append((page, target.service.explain(path, snapshot), has_query))
+            snapshot, path = target.find_page(page, snapshots)
+            explanations.append(target.service.explain(path, snapshot))
         except CommandError as error:
             errors.append(error)
     return explanations, errors
@@ -196,18 +186,9 @@ def status(app: Any, sites: tuple[str, ...], *, as_json: bool) -> None:
     """
     with reporting_errors():
         store, settings = _open_store(app)
-    options = results.settings_as_json(settings)
-    try:
-        with reporting_errors():
-            contents = store_status(store, sites)
-    except CommandError:
-        if options and as_json:
-            _print_json(options)
-        else:
-            results.print_settings(settings)
-        raise
+        contents = store_status(store, sites)
     if as_json:
-        _print_json(results.status_as_json(contents) | options)
+        _print_json(results.status_as_json(contents) | results.settings_as_json(settings))
     else:
         results.print_status(contents)
         results.print_settings(settings)

@@ -29,11 +29,7 @@ _UNDECIDED_ROUTES_HINT: Final = (
 _CHANGE_HEADINGS: Final = {"new": "new", "dropped": "no longer listed", "changed": "changed"}
 """The headings of the groups of changes, in their order."""
 
-_WIDE_COLUMNS: Final = 100
-"""Width of a terminal from which on the table of routes has a column for the reasons."""
-
-_MIN_REASON_COLUMNS: Final = 40
-_MAX_SOURCE_COLUMNS: Final = 16
+_MIN_ROUTE_COLUMNS: Final = 30
 
 _JSON_TYPES: Final = (bool, float, int, str, tuple, type(None))
 
@@ -219,32 +215,27 @@ def print_route_report(sitemap_url: str, reports: Sequence[RouteReport], notes: 
 
 
 def _print_routes(reports: Sequence[RouteReport]) -> None:
-    """Print a table with a line for each route. On a terminal that is narrow, the reasons stand below the routes."""
+    """Print a table with a line for each route."""
     out = console()
-    is_narrow = out.is_terminal and out.width < _WIDE_COLUMNS
     has_hosts = any(report.route.host for report in reports)
-    table = Table(box=box.SIMPLE_HEAD if out.is_terminal else box.ASCII2, safe_box=True, leading=int(is_narrow))
-    table.add_column("route", overflow="fold", no_wrap=not out.is_terminal)
-    if has_hosts:
-        table.add_column("host", overflow="fold")
-    table.add_column("listed")
-    if not is_narrow:
-        longest = max((len(report.verdict.reason) for report in reports), default=0)
-        table.add_column("why", overflow="fold", min_width=min(longest, _MIN_REASON_COLUMNS))
+    longest = max((len(report.route.path) for report in reports), default=0)
+    table = Table(box=box.SIMPLE_HEAD if out.is_terminal else box.ASCII2, safe_box=True)
+    table.add_column("route", overflow="fold", no_wrap=not out.is_terminal, min_width=min(longest, _MIN_ROUTE_COLUMNS))
+    for column in (*(["host"] if has_hosts else []), "listed", "why"):
+        table.add_column(column, overflow="fold")
     table.add_column("seen", justify="right")
-    table.add_column("lastmod from", overflow="fold", max_width=_MAX_SOURCE_COLUMNS if is_narrow else None)
+    table.add_column("lastmod from", overflow="fold")
     for report in reports:
-        route, reason = printable(report.route.path), printable(report.verdict.reason)
         cells = [
-            f"{route}\n{reason}" if is_narrow else route,
-            *([printable(report.route.host or "")] if has_hosts else []),
+            report.route.path,
+            *([report.route.host or ""] if has_hosts else []),
             "yes" if report.verdict.listed else "no",
-            *([] if is_narrow else [reason]),
+            report.verdict.reason,
             str(report.known),
             _lastmod_sources(report),
         ]
         style = "yellow" if report.undecided or report.unmatched else "" if report.verdict.listed else "dim"
-        table.add_row(*map(Text, cells), style=style)
+        table.add_row(*(Text(printable(cell)) for cell in cells), style=style)
     out.width = max(out.width, 0 if out.is_terminal else out.measure(table).minimum)
     out.print(table)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import re
 import sys
-import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, Final, TypeVar
@@ -21,12 +20,6 @@ PLAIN_WIDTH_COLUMNS: Final = 120
 """Width of tables that do not go to a terminal, so that they are the same everywhere."""
 
 _INDENT: Final = "    "
-
-_MAX_WORDS_OF_A_FIELD: Final = 2
-"""A line of so few words is a value, or a name and a value. It is not broken."""
-
-_MAX_ALIGNED_COLUMNS: Final = 60
-"""Columns of the first texts of rows, at most. Further right, the second texts are not aligned."""
 
 _AGE: Final = re.compile(r"(\d{1,6})\s*([mhdw])")
 _UNIT_SECONDS: Final = {"m": 60, "h": 60 * 60, "d": 24 * 60 * 60, "w": 7 * 24 * 60 * 60}
@@ -100,46 +93,29 @@ def console() -> Console:
     )
 
 
-def print_line(out: Console, text: str, style: str = "", *, indent: str = _INDENT) -> None:
-    """Print a line. On a terminal it is broken between words, and further lines are indented.
-
-    A long word is not broken here, so that a URL can be copied in one piece.
-    """
-    lines = [printable(text)]
-    if out.is_terminal and len(text) > out.width and len(text.split()) > _MAX_WORDS_OF_A_FIELD:
-        begin = " " * (len(text) - len(text.lstrip()))
-        lines = textwrap.wrap(
-            lines[0].strip(),
-            out.width,
-            initial_indent=begin,
-            subsequent_indent=begin + indent,
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
-    for line in lines:
-        out.print(Text(line, style), soft_wrap=True)
+def print_line(out: Console, text: str, style: str = "") -> None:
+    """Print a line, which the terminal breaks, so that a URL can be copied whole."""
+    out.print(Text(printable(text), style), soft_wrap=True)
 
 
 def print_rows(out: Console, rows: Iterable[Row]) -> None:
-    """Print texts with what is said about each.
+    """Print texts with what is said about each: in one line, for programs such as grep.
 
-    On a terminal the second texts are aligned if all fit; those that do not fit stand below. Otherwise each row is one
-    line, for programs such as grep.
+    On a terminal what is said is aligned, and stands below if it does not fit.
     """
     if not out.is_terminal:
         for text, about, style in rows:
             print_line(out, f"{text}  {about}".rstrip(), style)
         return
     rows = list(rows)
-    room = min(_MAX_ALIGNED_COLUMNS, out.width // 2)
-    width = max((len(text) for text, _, _ in rows if len(text) <= room), default=0)
+    width = max((len(text) for text, _, _ in rows if len(text) <= out.width // 2), default=0)
     for text, about, style in rows:
         line = f"{text:<{width}}  {about}".rstrip()
         if not about or len(line) <= out.width:
             print_line(out, line, style)
         else:
             print_line(out, text, style)
-            print_line(out, f"{_INDENT}{about}", style, indent="")
+            print_line(out, f"{_INDENT}{about}", style)
 
 
 def print_notes(notes: Sequence[str]) -> None:

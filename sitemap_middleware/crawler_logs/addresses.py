@@ -26,12 +26,6 @@ Network = IPv4Network | IPv6Network
 MAX_FILE_BYTES: Final = 4 * 1024 * 1024
 """Bytes of a file of ranges that are downloaded. A longer one cannot be read."""
 
-MIN_PREFIX_BITS: Final = {4: 8, 6: 16}
-"""The widest network, by IP version, that an operator can have. A wider one would verify half of the internet."""
-
-MAX_KNOWN_SENDERS: Final = 100_000
-"""Addresses whose identity is kept. If there are more, all are forgotten, and looked up again."""
-
 _NETWORK_NAMES: Final = ("ipv4Prefix", "ipv6Prefix", "ip_prefix", "ipv6_prefix")
 _DOWNLOAD_SECONDS: Final = 10.0
 _LOOKUPS_AT_ONCE: Final = 32
@@ -81,12 +75,9 @@ def _texts(entry: Any) -> list[Any]:
 
 def _network(text: Any) -> Network:
     try:
-        network = ip_network(text.strip())
+        return ip_network(text.strip())
     except (ValueError, AttributeError):
         raise RangesError(f"{str(text)[:80]!r} is not a network") from None
-    if network.prefixlen < MIN_PREFIX_BITS[network.version]:
-        raise RangesError(f"the network {network} is too wide")
-    return network
 
 
 def parse_address(text: str) -> Address | None:
@@ -127,8 +118,6 @@ class Identities:
     def look_up(self, senders: Iterable[Sender]) -> Mapping[Sender, Identity]:
         """Find out whose these addresses are: many at once, because each may wait for DNS."""
         wanted = dict.fromkeys(senders)
-        if len(self._known) + len(wanted) > MAX_KNOWN_SENDERS:
-            self._known.clear()
         new = [sender for sender in wanted if sender not in self._known]
         for url in (url for crawler, _ in new for url in crawler.range_urls):
             if url not in self._ranges:

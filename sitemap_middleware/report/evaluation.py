@@ -37,9 +37,6 @@ WAIT_SECONDS: Final = 10.0
 MIN_AGE_FACTOR: Final = 5
 """An evaluation is kept at least so many times as long as it took, even if the site changes."""
 
-PAUSE_PAGES: Final = 500
-"""Pages evaluated between two pauses, each as long as they took, so that the app's own requests go first."""
-
 CACHE_KIBIBYTES: Final = 16 * 1024
 """Memory that SQLite uses for the database of one site."""
 
@@ -124,8 +121,7 @@ class SiteIndex:
         self._db = sqlite3.connect("", check_same_thread=False, isolation_level=None)
         # Once no response reads it. Not by __del__, which may run on any thread, in the middle of anything.
         weakref.finalize(self, self._db.close).atexit = False
-        for pragma in ("journal_mode=OFF", "synchronous=OFF", f"cache_size=-{CACHE_KIBIBYTES}"):
-            self._fetch(f"PRAGMA {pragma}")
+        self._fetch(f"PRAGMA cache_size=-{CACHE_KIBIBYTES}")
         self._fetch(f"CREATE TABLE pages ({', '.join(PageRow._fields)})")
         self._fetch("BEGIN")
         self._db.executemany(f"INSERT INTO pages VALUES ({', '.join('?' * len(PageRow._fields))})", rows)  # noqa: S608 # question marks
@@ -211,20 +207,17 @@ class Evaluation:
         return self.snapshot.now
 
 
-def evaluate(service: ServiceInspection, snapshot: SiteSnapshot, *, has_pauses: bool = False) -> Evaluation:
+def evaluate(service: ServiceInspection, snapshot: SiteSnapshot) -> Evaluation:
     """Evaluate the pages of a site, one by one. Raises `StoreError` if the store fails."""
     version, at, began = snapshot.store.version(snapshot.site.store_key), service.clock(), time.monotonic()
     problems: list[str] = []
-    index = SiteIndex(_rows(service, snapshot, problems, has_pauses=has_pauses))
+    index = SiteIndex(_rows(service, snapshot, problems))
     return Evaluation(snapshot, version, at, index, time.monotonic() - began, next(iter(problems), None))
 
 
-def _rows(
-    service: ServiceInspection, snapshot: SiteSnapshot, problems: list[str], *, has_pauses: bool
-) -> Iterator[PageRow]:
-    began = time.monotonic()
+def _rows(service: ServiceInspection, snapshot: SiteSnapshot, problems: list[str]) -> Iterator[PageRow]:
     try:
-        for number, item in enumerate(service.evaluated_urls(snapshot), 1):
+        for item in service.evaluated_urls(snapshot):
             page, entry, verdict = item.candidate.page, item.entry, item.verdict
             times = change_times(item, service.options.media_types, snapshot.now)
             yield PageRow(
@@ -243,9 +236,6 @@ def _rows(
                 last_seen=page.last_seen if page else 0,
                 event=times.latest,
             )
-            if has_pauses and number % PAUSE_PAGES == 0:
-                time.sleep(time.monotonic() - began)
-                began = time.monotonic()
     except ValuesError as error:
         problems.append(str(error))
 
@@ -298,7 +288,7 @@ class EvaluationCache:
             with suppress(Unavailable, StoreError):  # what is known is shown all the same
                 self._service.sitemap_handler.bring_up_to_date(site, request)
             snapshot = replace(self._service.snapshot_now(site), async_collector=request.async_collector)
-            evaluation = evaluate(self._service, snapshot, has_pauses=True)
+            evaluation = evaluate(self._service, snapshot)
             if len(self._latest) >= MAX_SITES:
                 self._latest.clear()
             self._latest[site.base_url] = evaluation

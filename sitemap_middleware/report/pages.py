@@ -8,8 +8,7 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 
 from ..evidence.dates import SECONDS_PER_DAY, timestamp_of_w3c, w3c_day_from_timestamp
-from ..evidence.page_verdict import describe_answer, histories, page_events, value_names
-from ..evidence.value_history import History
+from ..evidence.page_verdict import describe_answer, page_events
 from ..exceptions import StoreError
 from ..http.urls import quote_path
 from ..inspection import ServiceInspection
@@ -34,7 +33,6 @@ DEFAULT_DAYS: Final = 7
 """Days whose changes are shown if no date is given."""
 
 _SHOWS: Final = ("all", "listed", "left-out")
-_RUN_CLASSES: Final = 8
 _MAX_DIGITS: Final = 7
 
 Context = dict[str, Any]
@@ -53,7 +51,6 @@ class Week(NamedTuple):
 
     monday: str
     counts: dict[str, int]
-    """By kind: new, changed, dropped."""
 
 
 def report_page(
@@ -231,12 +228,11 @@ def _page(evaluation: Evaluation, asked: str, service: ServiceInspection) -> Rep
         explanation = service.explain_now(site, unquote(path))
         return ReportPage("unknown_page.html", {"path": path, "explanation": explanation}, 404)
     stored = evaluation.snapshot.find_pages([row.path]).get(row.path)
-    context: Context = {"row": row, "facts": [], "lanes": [], "events": []}
+    context: Context = {"row": row, "facts": [], "events": []}
     if stored is not None:
         events = page_events(stored, row.dropped, time)
         context["facts"] = list(_facts(stored))
         context["events"] = [(time(event.at), event.text) for event in events]
-        context |= _timeline(stored)
     return ReportPage("page.html", context)
 
 
@@ -258,25 +254,3 @@ def _facts(stored: Page) -> Iterator[tuple[str, str]]:
             yield name, value
     if stored.unconfirmed_at:
         yield "Waits for confirmation", f"{describe_answer(stored)} at {time(stored.unconfirmed_at)}"
-
-
-def _timeline(stored: Page) -> Context:
-    """Lanes of spans over the time in which the page was seen: its contents, and its dates."""
-    lanes = histories(stored)
-    runs = [run for history in lanes.values() for run in history]
-    first = min([stored.first_seen, *(run.first for run in runs)])
-    last = max([stored.last_seen, *(run.last for run in runs)])
-    scale = 1000 / max(1, last - first)
-    return {
-        "lanes": [(name, [*_spans(name, history, first, scale)]) for name, history in lanes.items()],
-        "ends": (w3c_day_from_timestamp(first), w3c_day_from_timestamp(last)),
-    }
-
-
-def _spans(name: str, history: History, first: int, scale: float) -> Iterator[tuple[float, float, int, str]]:
-    """The start and the width of each span in thousandths, the number of its colour, and its text."""
-    for number, (run, what) in enumerate(zip(history, value_names(name, history, time), strict=True)):
-        width = max(6.0, scale * (run.last - run.first))
-        start = min(scale * (run.first - first), 1000 - width)
-        text = f"{what}: {time(run.first)} to {time(run.last)}"
-        yield round(start, 1), round(width, 1), number % _RUN_CLASSES, text

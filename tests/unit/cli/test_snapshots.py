@@ -24,7 +24,7 @@ APP = "tests.apps.terminal_bakery:app"
 LONG = "/posts/breads-of-the-house-and-how-we-bake-them-in-the-old-stone-oven-behind-the-mill"
 
 COMMANDS = {
-    "explain": ["explain", APP, "/menu", "https://bakery.example/offers", "/kitchen?tab=1", LONG],
+    "explain": ["explain", APP, "/menu", "https://bakery.example/offers", "/kitchen", LONG],
     "explain-error": ["explain", APP, "/menu", "menu"],
     "list": ["list", APP],
     "list-not-listed": ["list", APP, "--not-listed"],
