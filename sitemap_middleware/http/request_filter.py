@@ -103,9 +103,7 @@ def ignore_reason_of_accept(accept: str) -> IgnoreReason | None:
 def ignore_reason_of_environ(environ: Mapping[str, Any], original: Mapping[str, Any]) -> IgnoreReason | None:
     """Why a request does not count, by what its environ holds besides the headers it came with; None if nothing does.
 
-    Args:
-        environ: as it is now. The app may have changed it; some apps put the user into it.
-        original: a copy of the environ as it was when the request came.
+    `original` is a copy from before the app, which may have changed it: some apps put the user into it.
     """
     items = [(key, value) for key, value in original.items() if not str(key).startswith("HTTP_")]
     items += [(key, "removed by the app") for key in original if key not in environ]

@@ -113,15 +113,7 @@ def wildcard_of(pattern: str) -> str | None:
 
 
 def parse_base_url(base_url: object, place: str) -> Site:
-    """Parse a base_url. An internationalised host is converted to ASCII (RFC 5891); a path becomes the root path.
-
-    Args:
-        base_url: the value to check.
-        place: where it was given, for the message.
-
-    Raises:
-        OptionError: it is invalid. The message names the value, the place and the fix.
-    """
+    """Parse a base_url. An internationalised host is converted to ASCII (RFC 5891); a path becomes the root path."""
     fix = 'give scheme and host alone, such as "https://example.com"'
     if not isinstance(base_url, str):
         raise OptionError(f"{place}={base_url!r} is not a string; {fix}")
@@ -235,12 +227,6 @@ def is_same_page(site: Site, loc: str, reference: str, request_host: str | bytes
     are scheme, port, a leading `www.`, differences of percent-encoding, fragments, campaign
     parameters and a missing root path. A trailing slash and any other query count. On a
     development machine hosts are not compared, since pages name their public host.
-
-    Args:
-        site: the site.
-        loc: of the page.
-        reference: the URL in the page, which may be relative.
-        request_host: the Host header of the request, unchecked.
     """
     resolved = _resolved(loc, reference)
     if resolved is None:
@@ -284,15 +270,7 @@ def is_same_path(loc: str, reference: str) -> bool:
 
 
 def redirect_target(site: Site, scheme: str, host: str, path: str, target: str) -> tuple[str, str, str] | None:
-    """Scheme, normalized host and decoded path of a redirect's target; None if it leaves the site or has a query.
-
-    Args:
-        site: the site.
-        scheme: of the request.
-        host: of the request, normalized.
-        path: of the request, decoded.
-        target: the Location header.
-    """
+    """Scheme, normalized host and decoded path of a redirect's target; None if it leaves the site or has a query."""
     resolved = _resolved(f"{scheme}://{host}{quote(path)}", target)
     if resolved is None:
         return None

@@ -151,12 +151,7 @@ def inherited_settings(path: str, own: RouteSettings, merged: RouteSettings) -> 
 
     `learn=True` on a blueprint or router does not extend to catch-alls and to parameters
     named like secrets, because a developer may not think of each route there. Set it on
-    the view of such a route.
-
-    Args:
-        path: the template of the route.
-        own: the settings of its view.
-        merged: the same, with those of the blueprints, routers and apps around it.
+    the view of such a route, whose `own` settings are merged with those of what is around it.
     """
     if not merged.learn or own.learn:
         return merged, None

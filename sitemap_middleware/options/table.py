@@ -76,12 +76,7 @@ class Options:
 
 
 def validate_options(settings: Mapping[str, Setting], declared_root: str) -> Options:
-    """Check the options; `OptionError` names an invalid value, its place and the fix.
-
-    Args:
-        settings: every option but `routes`.
-        declared_root: the root path that the app declares.
-    """
+    """Check the options; `OptionError` names an invalid value, its place and the fix."""
     values: dict[str, Any] = {
         name: None if setting.value is None is OPTIONS[name].default else OPTIONS[name].check(setting)
         for name, setting in settings.items()

@@ -52,8 +52,7 @@ def _matching_route(app: Any, path: str) -> Any:
 def _template(rule: str, syntax: re.Pattern[str]) -> tuple[str, tuple[str, ...]]:
     """A rule with parameters as Werkzeug writes them, and their names.
 
-    Args:
-        rule: Bottle writes ``<name:filter:configuration>``, and ``:name#regex#`` in its old syntax.
+    Bottle writes ``<name:filter:configuration>``, and ``:name#regex#`` in its old syntax.
     """
     pieces: list[str] = []
     names: list[str] = []

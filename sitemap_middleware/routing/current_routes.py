@@ -80,12 +80,7 @@ class AppRoutes:
         return table
 
     def keeps(self, path: str, option: str) -> bool:
-        """Whether the app has a route of its own for a path that the middleware would answer. If so, warn once.
-
-        Args:
-            path: decoded.
-            option: what gives the middleware another path, as named in the warning.
-        """
+        """Whether the app has a route of its own for a path that an option gives the middleware. If so, warn once."""
         if not self.table.has_explicit_route(path):
             return False
         self._warn_once(

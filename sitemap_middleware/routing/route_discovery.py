@@ -101,14 +101,10 @@ class Position(NamedTuple):
         internal: str | None = None,
         except_hosts: tuple[str, ...] = (),
     ) -> Route:
-        """A route of the app. The template has no prefix yet; what is not described here is that of `Route`.
+        """A route of the app, whose template has no prefix yet.
 
-        Args:
-            template: the decoded path of a static route, the path template of another.
-            endpoint: its name, for people.
-            own_settings: those of its view.
-            settings: the same, with those of the blueprints, routers and apps around it.
-            builder: makes what builds its paths, which is needed only if it has values; None for a static route.
+        `own_settings` are those of its view, `settings` with those of what is around it. The `builder` of a route with
+        parameters is called only if it has values.
         """
         path = self.prefix + template
         merged, not_learned_reason = inherited_settings(path, own_settings, settings or own_settings)
@@ -142,14 +138,8 @@ class RouterPaths:
     ) -> None:
         """A path that does not lead to the route is never built.
 
-        Args:
-            template: as messages name it.
-            names: of the parameters that are required.
-            prefix: where the app is mounted. The functions are given paths without it.
-            write: the decoded path for the route's parameters. Raises `ValueError` if they do not fit.
-            leads_here: whether a decoded path leads to this route.
-            optional: further parameters.
-            context: a new context that the router or the app's own code needs.
+        `write` makes the decoded path for parameters, or raises `ValueError`; `leads_here` tells whether a decoded path
+        leads to this route. Their paths are without the prefix.
         """
         self._template = template
         self._prefix = prefix

@@ -72,13 +72,7 @@ class _Reading:
         self.earlier = _EarlierRoutes(position.prefix)
 
     def routes_of(self, route: Any, original: Any, hosts: Iterable[str]) -> Iterator[Route]:
-        """The routes that one route of an app stands for: itself, if it answers GET, or those of a mounted app.
-
-        Args:
-            route: as it answers, with the settings of the routers that include it.
-            original: as the app defines it.
-            hosts: those whose requests it takes, if it is a Host route.
-        """
+        """The routes that one route of an app stands for: itself, if it answers GET, or those of a mounted app."""
         if isinstance(original, Host):
             for host in hosts:
                 yield from self._below(self.position.below(route.app, host=host), original)
@@ -282,12 +276,7 @@ class _IncludedRouters:
 
 
 def _hidden_reason(route: Any, original: Any) -> HiddenReason | None:
-    """Why the declarations of a route hide it until a response shows that it is a page; None if it may be listed.
-
-    Args:
-        route: as it answers, with the settings of the routers that include it.
-        original: as the app defines it.
-    """
+    """Why the declarations of a route hide it until a response shows that it is a page; None if it may be listed."""
     if type(original) is StarletteRoute:  # it declares nothing else
         return None if original.include_in_schema else _NOT_IN_SCHEMA
     nicegui_pages = getattr(getattr(sys.modules.get("nicegui.client"), "Client", None), "page_routes", ())

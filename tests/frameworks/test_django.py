@@ -307,14 +307,6 @@ def test_locations_that_lead_nowhere_are_left_out_and_named() -> None:
     assert "?page=2 leads to no view" in skipped
 
 
-def test_a_page_that_the_sitemap_class_leaves_out_is_not_listed() -> None:
-    project = Project(SITE, SITEMAP_SITEMAPS=SECTIONS)
-    assert project.middleware.explain("/posts/first/").listed
-    assert not project.middleware.explain("/posts/third/").listed
-    assert "/posts/third/" not in project.visit("/posts/third/").listed()
-    assert "/posts/first/" in project.visit("/posts/first/").listed()
-
-
 def test_routes_whose_pages_a_sitemap_class_lists_are_decided() -> None:
     service = Project(SITE, SITEMAP_SITEMAPS=SECTIONS).middleware.service
     site = service.sites()[0]
@@ -469,16 +461,6 @@ STACKS = pytest.mark.parametrize(
 """The handler of the server, and middleware inside of ours, which may change its mode."""
 
 
-@STACKS
-def test_middleware_of_either_kind_may_be_inside(handler: Any, inside: list[str]) -> None:
-    learned = sitemap(learn=True)(async_view())
-    patterns = [path("", page), path("async/", async_view()), path("tags/<tag>/", learned)]
-    project = Project(patterns, handler=handler, MIDDLEWARE=inside)
-    assert project.listed() == ["/", "/async/"]
-    assert project.visit("/tags/k\u00e4se/").listed() == ["/", "/async/", "/tags/k\u00e4se/"]
-    assert project.listed(root="/base") == ["/base/", "/base/async/"]
-
-
 # robots.txt
 
 
@@ -538,10 +520,6 @@ def with_the_key(request: Any) -> bool:
     return bool(request.headers.get("x-key") == "yes" and (request.environ or request.scope))
 
 
-async def with_the_key_async(request: Any) -> bool:
-    return with_the_key(request)
-
-
 @STACKS
 def test_the_report_is_shown_to_whom_authorize_lets_in(handler: Any, inside: list[str]) -> None:
     project = Project(
@@ -559,24 +537,6 @@ def test_the_report_is_shown_to_whom_authorize_lets_in(handler: Any, inside: lis
     assert project.request("/reports/sitemapped", headers=[("x-key", "yes")]).status == 404
     assert project.request("/reports/sitemap", method="POST", headers=[("x-key", "yes")]).status == 404
     assert project.listed() == ["/"]
-
-
-def test_an_async_authorize_is_awaited() -> None:
-    project = Project(
-        [path("", async_view())],
-        handler=ASGIHandler,
-        SITEMAP_REPORT="/report",
-        SITEMAP_AUTHORIZE=f"{__name__}.with_the_key_async",
-    )
-    assert project.request("/report").status == 404
-    assert project.request("/report", headers=[("x-key", "yes")]).status == 200
-
-
-def test_in_debug_mode_this_machine_may_read_the_report(handler: Any) -> None:
-    project = Project([path("", page)], handler=handler, SITEMAP_REPORT="/report", DEBUG=True)
-    assert project.request("/report", host="localhost").status == 200
-    assert project.request("/report", host="bakery.example").status == 404
-    assert project.request("/report", host="localhost", headers=[("x-forwarded-for", "1.2.3.4")]).status == 404
 
 
 @pytest.mark.parametrize("value", ["no.such.module", f"{__name__}.missing", f"{__name__}.BASE", 7])
@@ -639,12 +599,6 @@ def test_allowed_hosts_are_sites_and_no_others_are() -> None:
         assert (project.request("/sitemap.xml", host=host).status == 200) is listed, host
     any_host = Project([path("", page)], ALLOWED_HOSTS=["*"], SITEMAP_BASE_URL=None)
     assert any_host.request("/sitemap.xml", host="evil.example").status == 404
-
-
-def test_an_invalid_setting_is_refused_when_the_project_starts() -> None:
-    assert Project([path("", page)], SITEMAP_ENABLED=False).request("/sitemap.xml").status == 404
-    with pytest.raises(OptionError, match="SITEMAP_MAX_AGE"):
-        Project([path("", page)], SITEMAP_MAX_AGE="soon")
 
 
 def test_a_fault_of_the_middleware_is_logged_and_the_page_is_served(

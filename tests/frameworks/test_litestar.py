@@ -247,12 +247,6 @@ def test_the_plugin_answers_without_and_with_a_lifespan_and_saves_when_it_ends()
     assert middleware.stats()["pending"] == 0
 
 
-def test_one_plugin_serves_several_apps() -> None:
-    plugin = SitemapPlugin(base_url=BASE, store="memory://")
-    first, second = (Litestar([page(path)], plugins=[plugin]) for path in ("/first", "/second"))
-    assert (listed(first), listed(second)) == (["/first"], ["/second"])
-
-
 def test_a_wrong_option_of_the_plugin_is_an_error() -> None:
     with pytest.raises(OptionError, match="there is no option 'base_ulr'; did you mean base_url"):
         SitemapPlugin(base_ulr=BASE)

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from pyramid.config import Configurator
 from pyramid.response import Response
-from pyramid.view import view_config
 
 from sitemap_middleware import SitemapMiddleware, sitemap
 from sitemap_middleware.routing.pyramid_routes import _template
@@ -77,30 +76,6 @@ def test_a_route_is_a_page_if_a_view_of_it_takes_get() -> None:
     site = wrapped(configure, verify=False)
     assert listed(site) == ["/both", "/empty"]
     assert listed(wrapped(configure)) == ["/both"]
-
-
-def test_marks_on_methods_classes_and_both_sides_of_view_config() -> None:
-    @sitemap(priority=0.4)
-    class Views:
-        def __init__(self, request: Any) -> None:
-            self.request = request
-
-        @view_config(route_name="above")
-        @sitemap(exclude=True)
-        def above(self) -> Response:
-            return page(self.request)
-
-        def plain(self) -> Response:
-            return page(self.request)
-
-    def configure(config: Configurator) -> None:
-        add(config, "/method", Views, attr="above")
-        add(config, "/plain", Views, attr="plain")
-        config.add_route("rendered", "/rendered")
-        config.add_view(route_name="rendered", renderer="string")
-
-    site = wrapped(configure, verify=False)
-    assert listed(site) == ["/plain", "/rendered"]
 
 
 def test_a_route_behind_another_is_not_listed_unless_the_first_depends_on_the_request() -> None:

@@ -80,14 +80,6 @@ def test_options_of_init_app_go_before_those_of_the_extension_and_these_before_t
     assert other.extensions["sitemap"].settings["max_age"].value == 2
 
 
-def test_an_extension_that_is_off_is_there_all_the_same() -> None:
-    app = flask_app(SITEMAP_ENABLED=False)
-    extension = Sitemap(app)
-    assert app.test_client().get("/sitemap.xml").status_code == 404
-    with app.app_context():
-        extension.middleware.flush()
-
-
 # Mistakes
 
 

@@ -68,14 +68,6 @@ odd = pytest.mark.parametrize("host", [*HOSTILE, None], ids=lambda host: repr(ho
 
 
 @BOTH
-@pytest.mark.parametrize("scheme", ["http", "https"])
-@pytest.mark.parametrize("host", ["example.com", "www.example.com", "10.0.0.7:8000", "evil.example"])
-def test_base_url_begins_every_loc_for_any_request_host(protocol: str, host: str, scheme: str) -> None:
-    site = home(protocol, base_url="https://example.com")
-    assert site.locs(host=host, scheme=scheme) == ["https://example.com/"]
-
-
-@BOTH
 @odd
 def test_hostile_host_gets_the_sites_own_sitemap(protocol: str, host: str | None) -> None:
     site = home(protocol, base_url="https://example.com")
@@ -211,16 +203,6 @@ def test_a_host_that_starlette_trusts_is_served_and_no_other(host: str, trusted:
     answer = asgi(app, RequestSpec(SITEMAP, host=host))
     assert (answer.status == 200) is (asgi(app, RequestSpec("/", host=host)).status == 200)
     assert answer.status != 200 or locs(answer.body) == [f"http://{host}/"]
-
-
-@BOTH
-def test_base_url_wins_over_hosts_the_framework_trusts(protocol: str) -> None:
-    site = home(protocol, base_url="https://example.com")
-    if protocol == "wsgi":
-        site.bare.config["TRUSTED_HOSTS"] = ["internal.example"]
-    else:
-        site.bare.add_middleware(TrustedHostMiddleware, allowed_hosts=["internal.example"])
-    assert site.locs(host="internal.example") == ["https://example.com/"]
 
 
 # Whose pages

@@ -278,22 +278,6 @@ def test_exclude_holds_for_static_and_learned_pages_alike(exclude: Any, expected
     assert [loc.removeprefix("http://testserver") for loc in site.locs()] == expected
 
 
-@pytest.mark.parametrize(
-    ("allowed", "host", "known"),
-    [
-        ("example.com", "example.com", True),
-        ("example.com:8000", "example.com:8000", True),
-        ("example.com:8000", "example.com", False),
-        ("example.com", "www.example.com", False),
-        (".example.com", "www.example.com", True),
-        ("*.example.com", "a.b.example.com", True),
-        ("example.com", "localhost", False),
-    ],
-)
-def test_allowed_hosts_are_sites_of_their_own(allowed: str, host: str, known: bool) -> None:
-    assert listed(allowed_hosts=allowed, host=host) == ([f"http://{host.lower()}/"] if known else [])
-
-
 def test_the_path_of_the_sitemap_may_be_another() -> None:
     site = wrapped(flask_app("/", "/sitemap.xml"), path="/maps/site map.xml")
     assert locs(wsgi(site, RequestSpec("/maps/site map.xml")).body) == ["http://testserver/"]
@@ -312,10 +296,6 @@ def test_unseen_routes_are_left_out_on_demand() -> None:
     assert site.locs() == []
     site.visit("/a")
     assert site.locs() == ["http://testserver/a"]
-
-
-def test_max_age_may_be_nothing() -> None:
-    assert wsgi(wrapped(max_age=0), RequestSpec("/sitemap.xml")).header("cache-control") == "public, max-age=0"
 
 
 # Priority and changefreq

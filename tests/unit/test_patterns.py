@@ -6,7 +6,7 @@ import string
 from typing import Any
 
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 from starlette.routing import compile_path
 from werkzeug.exceptions import NotFound
@@ -45,14 +45,6 @@ def test_a_pattern_takes_in_whole_paths(text: str, inside: list[str], outside: l
 
 
 @pytest.mark.parametrize(
-    ("text", "literal"),
-    [("/a", True), ("/a.b", True), ("/a*", False), ("/<a>", False), ("/{a}", False), ("/<int:a>", False), ("", True)],
-)
-def test_a_pattern_without_parameters_is_one_path(text: str, literal: bool) -> None:
-    assert Pattern(text).literal is literal
-
-
-@pytest.mark.parametrize(
     ("text", "wide"),
     [
         ("/<path:anything>", True),
@@ -84,17 +76,6 @@ def test_a_catch_all_is_known_as_one(text: str, wide: bool) -> None:
 )
 def test_a_parameter_named_like_a_secret_is_known_as_one(text: str, secret: str | None) -> None:
     assert Pattern(text).secret == secret
-
-
-def test_of_several_patterns_the_first_that_fits_is_found() -> None:
-    patterns = Patterns(["/posts/new", "/posts/<slug>", "/posts/*"])
-    assert [getattr(patterns.find(path), "text", None) for path in ("/posts/new", "/posts/a", "/posts/a/b", "/x")] == [
-        "/posts/new",
-        "/posts/<slug>",
-        "/posts/*",
-        None,
-    ]
-    assert [pattern.text for pattern in patterns] == ["/posts/new", "/posts/<slug>", "/posts/*"]
 
 
 def test_a_pattern_is_found_by_the_template_of_the_route_too() -> None:
@@ -132,14 +113,6 @@ def templates(draw: Any, style: str) -> tuple[str, str]:
     return template, path
 
 
-@given(st.one_of(templates("<"), templates("{")))
-def test_a_filled_in_template_is_taken_in(drawn: tuple[str, str]) -> None:
-    template, path = drawn
-    pattern = Pattern(template)
-    assert pattern.is_readable
-    assert pattern.matches(path)
-
-
 @st.composite
 def asked(draw: Any, style: str) -> tuple[str, str]:
     """A template and a path, which may have been filled in to it, or to another, or have been cut."""
@@ -163,18 +136,6 @@ def test_werkzeug_matches_nothing_that_the_pattern_does_not(drawn: tuple[str, st
 def test_starlette_matches_just_what_the_pattern_does(drawn: tuple[str, str]) -> None:
     template, path = drawn
     assert Pattern(template).matches(path) == (compile_path(template)[0].match(path) is not None)
-
-
-@given(st.text(max_size=30), st.text(max_size=30))
-@example("/(", "/(")
-@example("/[a-z]", "/b")
-@example("/a\\d", "/a1")
-@example("/$^.|?+", "/$^.|?+")
-def test_any_text_makes_a_pattern_and_a_literal_matches_itself(text: str, path: str) -> None:
-    pattern = Pattern(text)
-    if pattern.literal:
-        assert pattern.matches(text)
-        assert pattern.matches(path) == (path == text)
 
 
 @given(st.text("ab/", max_size=8), st.text("ab/*", max_size=8))

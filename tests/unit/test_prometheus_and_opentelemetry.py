@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 import sys
 from pathlib import Path
@@ -73,19 +72,6 @@ def test_prometheus_gets_every_figure_by_its_conventions(protocol: str) -> None:
     rows = re.findall(r"^\| `(\w+)` \| `(\w+)` \|", STATS_PAGE.read_text("utf-8"), re.MULTILINE)
     assert {stat for stat, _ in rows} == sample.app.stats().keys()
     assert {name for _, name in rows} == exported.keys()
-
-
-def test_failing_middleware_does_not_fail_the_scrape(caplog: pytest.LogCaptureFixture) -> None:
-    registry = CollectorRegistry()
-    Gauge("of_the_app", "Another metric.", ["sitemap"], registry=registry).labels("none").set(1)
-    moment: list[float] = [1_750_000_000.0]
-    sample = bakery(metrics=registry, clock=lambda: moment[0])
-    sample.visit("/")
-    moment.clear()
-    with caplog.at_level(logging.DEBUG, "sitemap_middleware"):
-        assert exposed(registry) == {"of_the_app": {"none": 1}}
-    assert "no metrics: " in caplog.text
-    moment.append(0.0)
 
 
 def test_a_registry_that_has_a_metric_of_that_name_is_refused() -> None:

@@ -61,20 +61,6 @@ def menu():
 app.add_middleware(SitemapMiddleware)
 get = TestClient(app).get
 """
-HTTPX = (
-    FASTAPI
-    + """
-import asyncio, httpx
-
-def get(path):
-    async def ask():
-        transport = httpx.ASGITransport(app)
-        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
-            return await client.get(path)
-
-    return asyncio.run(ask())
-"""
-)
 DJANGO = """
 import django
 from django.conf import settings
@@ -151,7 +137,6 @@ RUNNERS = {
         pytest.param(FASTAPI, "unittest", LOOK, id="FastAPI, unittest"),
         pytest.param(DJANGO, "pytest", LOOK, id="Django, pytest"),
         pytest.param(DJANGO, "unittest", LOOK, id="Django, unittest"),
-        pytest.param(HTTPX, "pytest", LOOK, id="httpx, pytest"),
         pytest.param(FLASK, "pytest", "pass", id="Flask, without a look at the sitemap"),
         pytest.param(FASTAPI, "pytest", "pass", id="FastAPI, without a look at the sitemap"),
     ],

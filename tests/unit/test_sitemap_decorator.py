@@ -10,15 +10,12 @@ from typing import Any
 
 import flask
 import pytest
-import quart
 from fastapi import APIRouter, FastAPI
 from fastapi.responses import HTMLResponse
 from flask.views import MethodView
-from hypothesis import given
-from hypothesis import strategies as st
 from starlette.applications import Starlette
 from starlette.endpoints import HTTPEndpoint
-from starlette.routing import Mount, Route
+from starlette.routing import Route
 
 from sitemap_middleware import OptionError, SitemapError, SitemapMiddleware, sitemap
 
@@ -97,22 +94,6 @@ def test_decorator_works_above_and_below_fastapi_routes() -> None:
     assert fields_by_path(app) == {"/above": {"priority": "0.1"}, "/in/below": {"priority": "0.2"}}
 
 
-def test_on_async_views_of_quart_and_its_blueprints() -> None:
-    app, blueprint = quart.Quart("site", static_folder=None), quart.Blueprint("in", "in", url_prefix="/in")
-
-    @app.route("/x")
-    @sitemap(priority=0.1)
-    async def view() -> str:
-        return "a page"
-
-    @blueprint.route("/y")
-    async def other() -> str:
-        return "a page"
-
-    app.register_blueprint(sitemap(priority=0.2)(blueprint))
-    assert fields_by_path(app) == {"/in/y": {"priority": "0.2"}, "/x": {"priority": "0.1"}}
-
-
 def traced(view: Any) -> Any:
     @functools.wraps(view)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
@@ -153,29 +134,9 @@ class EndpointByMethod(Endpoint):
         return HTMLResponse("a page")
 
 
-def test_on_view_functions_of_classes() -> None:
-    assert fields_by_path(flask_app(sitemap(priority=0.9)(Method.as_view("view"))))["/x"]["priority"] == "0.9"
-
-
 @pytest.mark.parametrize(("endpoint", "expected"), [(Endpoint, "0.5"), (EndpointByMethod, "0.6")])
 def test_on_endpoint_classes_of_starlette(endpoint: Any, expected: str) -> None:
     assert fields_by_path(Starlette(routes=[Route("/x", endpoint)])) == {"/x": {"priority": expected}}
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        a_view,
-        lambda: Pages().unmarked,
-        lambda: flask.Blueprint("blueprint", "blueprint"),
-        flask_app,
-        APIRouter,
-        lambda: Mount("/x", routes=[]),
-    ],
-)
-def test_what_is_marked_is_handed_back_the_very_same(make: Any) -> None:
-    target = make()
-    assert sitemap(priority=0.3)(target) is target
 
 
 # Blueprints, routers, apps: the nearer one goes first
@@ -186,14 +147,6 @@ def test_stacked_marks_are_one_and_the_outer_goes_first() -> None:
     assert fields_by_path(flask_app(view)) == {
         "/x": {"priority": "0.1", "changefreq": "daily", "lastmod": "2024-01-02"}
     }
-
-
-def test_excluded_pages_are_not_listed_even_when_seen() -> None:
-    app = flask_app(sitemap(exclude=True)(a_view()))
-    app.add_url_rule("/", "home", page)
-    site = SitemapMiddleware(app, store="memory://", verify=False)
-    DRIVERS["wsgi"](site, RequestSpec("/x"))
-    assert site.explain("/x").reason == "it is marked @sitemap(exclude=True)"
 
 
 # What it says
@@ -248,19 +201,6 @@ def test_a_lastmod_callable_is_asked_again() -> None:
     assert listed == [{"lastmod": f"2024-01-0{day}"} for day in (1, 2, 3)]
 
 
-@given(st.floats(0, 1))
-def test_a_priority_is_written_as_a_plain_decimal(priority: float) -> None:
-    listed = fields_by_path(flask_app(sitemap(priority=priority)(a_view())))
-    written = listed["/x"]["priority"]
-    assert "e" not in written
-    assert math.isclose(float(written), priority, abs_tol=0.01)
-
-
-@pytest.mark.parametrize("changefreq", ["always", "never"])
-def test_the_words_of_the_protocol_are_written(changefreq: Any) -> None:
-    assert fields_by_path(flask_app(sitemap(changefreq=changefreq)(a_view()))) == {"/x": {"changefreq": changefreq}}
-
-
 # What it refuses
 
 
@@ -313,33 +253,11 @@ def test_invalid_value_is_refused_at_the_decorator(wrong: Any, message: str) -> 
     assert f"{__file__}:" in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("target", "name"),
-    [
-        (Pages, "Pages"),
-        (Pages().unmarked, r"Pages\.unmarked \("),
-        (functools.partial(functools.partial(page)), "page"),
-        (flask.Blueprint("blog", "blog"), "blog"),
-        (Starlette(), "Starlette"),
-    ],
-)
-def test_a_refusal_names_what_was_to_be_marked(target: Any, name: str) -> None:
-    with pytest.raises(OptionError, match=f"^@sitemap on {name}.*: changefreq='often'"):
-        sitemap(changefreq="often")(target)
-
-
 def test_it_needs_its_parentheses() -> None:
     with pytest.raises(OptionError, match=r"on page \(.*needs its parentheses; write it as @sitemap\(priority=0.8\)"):
         sitemap(page)
     with pytest.raises(OptionError, match="needs its parentheses"):
         sitemap(page, unheard_of=True)
-
-
-def test_it_takes_keywords_alone() -> None:
-    with pytest.raises(
-        OptionError, match=r"on page \(.*takes only keyword arguments; write it as @sitemap\(priority=0.8\)"
-    ):
-        sitemap(0.8)(page)
 
 
 class Full:

@@ -407,14 +407,6 @@ def test_ignored_requests_are_counted_by_reason_and_explained(protocol: str) -> 
 
 
 @BOTH
-def test_known_page_reports_no_ignored_requests_of_others(protocol: str) -> None:
-    sample = SampleSite(protocol, {"/": Page(), "/about": Page()}, verify=False)
-    sample.visit("/")
-    sample.request("/about", query="a=b")
-    assert "did not count" not in str(sample.app.explain("/"))
-
-
-@BOTH
 @pytest.mark.parametrize("agent", ["kube-probe/1.29", "curl/8.5.0"])
 @pytest.mark.parametrize("verify", [False, True])
 def test_a_health_check_that_is_polled_does_not_list_itself(protocol: str, agent: str, verify: bool) -> None:
@@ -427,22 +419,3 @@ def test_a_health_check_that_is_polled_does_not_list_itself(protocol: str, agent
     sample.app.flush()
     assert sample.locs() == ["http://testserver/"]
     assert "the option include lists it" in sample.app.explain("/healthz").reason
-
-
-@BOTH
-def test_a_health_check_that_include_names_is_listed(protocol: str) -> None:
-    sample = SampleSite(protocol, {"/": Page(), "/status": Page()}, include="/status", verify=False)
-    assert sample.locs() == ["http://testserver/", "http://testserver/status"]
-    sample.visit("/status")
-    assert sample.locs() == ["http://testserver/", "http://testserver/status"]
-
-
-@BOTH
-@pytest.mark.parametrize(
-    "agents", [["GoogleHC/1.0"], ["GoogleHC/1.0", "Mozilla/5.0"], ["Mozilla/5.0", "GoogleHC/1.0"]], ids=" and ".join
-)
-def test_page_requested_only_by_a_monitor_is_not_learned(protocol: str, agents: list[str]) -> None:
-    sample = SampleSite(protocol, {"/p/{slug}": Page()}, learn="/p/{slug}", verify=False)
-    sample.request(RequestSpec("/p/polled", headers=[("user-agent", agent) for agent in agents]))
-    sample.visit("/p/visited")
-    assert sample.locs() == ["http://testserver/p/visited"]

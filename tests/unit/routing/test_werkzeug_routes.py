@@ -93,22 +93,6 @@ def test_view_classes_count_by_the_methods_they_have() -> None:
     assert listed(app) == ["/item"]
 
 
-def test_blueprints_are_listed_under_all_their_prefixes() -> None:
-    app = flask_app()
-    outer, inner = flask.Blueprint("outer", __name__, url_prefix="/outer"), flask.Blueprint("inner", __name__)
-    for blueprint in (outer, inner):
-        blueprint.add_url_rule("/", "index", page)
-    outer.register_blueprint(inner, url_prefix="/inner")
-    app.register_blueprint(outer)
-    app.register_blueprint(outer, url_prefix="/again", name="again")
-    assert listed(app) == ["/again/", "/again/inner/", "/outer/", "/outer/inner/"]
-
-
-def test_the_app_may_be_wrapped_from_inside_or_from_outside() -> None:
-    app = with_rule("/about")
-    assert listed(app.wsgi_app) == listed(app) == listed(app.__call__) == ["/about"]
-
-
 def test_sitemap_route_of_the_app_wins_while_it_exists(caplog: pytest.LogCaptureFixture) -> None:
     app = with_rule("/sitemap.xml")
     site = SitemapMiddleware(app, store="memory://", verify=False)
@@ -166,24 +150,6 @@ def subdomains(**options: Any) -> flask.Flask:
 )
 def test_each_subdomain_lists_only_its_own_rules(host: str, expected: list[str], base_url: str | None) -> None:
     assert listed(subdomains(), host, base_url=base_url) == expected
-
-
-def test_a_subdomain_on_a_development_machine_keeps_its_port() -> None:
-    app = subdomains()
-    app.config["SERVER_NAME"] = "localhost:5000"
-    assert listed(app, "blog.localhost:5000") == ["/posts"]
-    assert listed(app, "localhost:5000") == ["/"]
-
-
-def test_a_page_seen_on_one_host_is_not_evidence_for_another() -> None:
-    app = hosted()
-    app.add_url_rule("/about", "blog_about", lambda: flask.abort(404), host="blog.example.com")
-    site = SitemapMiddleware(app, store="memory://", base_url="http://example.com", verify=False)
-    for host in ("example.com", "blog.example.com"):
-        DRIVERS["wsgi"](site, RequestSpec("/about", host=host))
-    site.flush()
-    assert answered(site, "example.com") == ["http://example.com/", "http://example.com/about"]
-    assert answered(site, "blog.example.com") == ["http://blog.example.com/"]
 
 
 def test_a_subdomain_rule_that_no_request_can_reach_is_not_listed() -> None:
