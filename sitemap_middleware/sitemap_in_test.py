@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final, Protocol
@@ -100,7 +99,7 @@ def read_sitemap(app: Any, *, base_url: str | None = None) -> SitemapInTest:
     """Request the sitemap of an app. An ASGI app is started and shut down around it.
 
     Args:
-        app: the app as a server gets it, of either protocol, or a factory that needs no arguments.
+        app: the app as a server gets it, of either protocol.
         base_url: which site of an app that has several. Default: that of the middleware's own `base_url`, else the
             first host of `allowed_hosts` or the framework's trusted hosts, else localhost.
 
@@ -108,8 +107,6 @@ def read_sitemap(app: Any, *, base_url: str | None = None) -> SitemapInTest:
         MiddlewareLookupError: the app has no SitemapMiddleware, or several.
         SitemapError: the app does not start, or the sitemap cannot be made.
     """
-    if _is_factory(app):
-        app = app()
     middleware = SitemapMiddleware.of(app)
     site = _site_of(middleware.service, base_url)
     with running_app(app, asynchronous=detect_protocol(app, app) == "asgi") as running:
@@ -123,16 +120,6 @@ def read_sitemap(app: Any, *, base_url: str | None = None) -> SitemapInTest:
         reasons = {_path_of(site, line.url): line.reason for line in lines if not line.listed}
     later = replace(snapshot, async_collector=None)  # the event loop has ended
     return SitemapInTest(site, entries, _Reasons(reasons, lambda path: service.explain(path, later)))
-
-
-def _is_factory(app: Any) -> bool:
-    if not inspect.isfunction(app) or inspect.iscoroutinefunction(app):
-        return False
-    try:
-        inspect.signature(app).bind()
-    except TypeError:  # it needs arguments
-        return False
-    return True
 
 
 def _site_of(service: SitemapService, base_url: str | None) -> Site:

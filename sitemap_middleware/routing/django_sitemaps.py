@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import date, datetime
 from types import SimpleNamespace
-from typing import Any, Final
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from django.conf import settings
@@ -20,7 +20,6 @@ from ..exceptions import OptionError
 from ..models import Context, Provider, Route, RouteSettings
 from ..options.decorator import settings_of
 from ..options.value_checks import parse_date, validate_changefreq, validate_priority
-from ..util import WarnOnce
 from .django_urlconf import default_language, own_connections, resolve
 from .route_discovery import check_params
 
@@ -65,8 +64,6 @@ class SitemapSection:
         routes: dict[str, str] = {}
         with _plain_urls():
             sitemap = self._instance()
-            if getattr(sitemap, "alternates", False):
-                _warn_once(self.name, "%s has alternates, which are not in the sitemap", self.provider.place)
             site = get_current_site(SimpleNamespace(get_host=_host))
             for number in range(1, sitemap.paginator.num_pages + 1):
                 for url in sitemap.get_urls(page=number, site=site, protocol="https"):
@@ -105,8 +102,6 @@ def _host() -> str:
     hosts = [urlsplit(getattr(settings, "SITEMAP_BASE_URL", None) or "").netloc, *settings.ALLOWED_HOSTS]
     return next((host for host in hosts if host and not host.startswith(("*", "."))), "localhost")
 
-
-_warn_once: Final = WarnOnce()
 
 _sections: list[tuple[Any, list[SitemapSection]]] = []
 """One item: the setting, and its sections. They are kept, because providers are compared by identity."""

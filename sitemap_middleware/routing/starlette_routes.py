@@ -79,7 +79,7 @@ class _Reading:
         elif isinstance(original, Mount):
             if "{" not in route.path and not self.earlier.is_mounted(f"{route.path}/"):
                 of_router = self.included_routers.settings(route.app, route.path)
-                routes = on_free_paths(self._mounted_routes(route), self.earlier.is_free(route.path))
+                routes = on_free_paths(self._mounted_routes(route), self.earlier.free_test())
                 yield from self._below(routes, original, of_router)
             self.earlier.add(f"{route.path}/", route.path_regex, is_mount=True)
         elif getattr(route, "endpoint", None) is not None:
@@ -171,7 +171,7 @@ def _except(routes: Iterator[Route], hosts: tuple[str, ...]) -> Iterator[Route]:
 
 def _paths(path: str, prefix: str, earlier: _EarlierRoutes) -> RouterPaths:
     regex, path_format, convertors = compile_path(path)
-    is_free = earlier.is_free(path)
+    is_free = earlier.free_test()
 
     def write(params: Mapping[str, Any]) -> str:
         try:
@@ -222,14 +222,13 @@ class _EarlierRoutes:
         """Whether a route or mount takes the path of a static route."""
         return any(earlier.takes(path) for earlier in self._others)
 
-    def is_free(self, template: str) -> Callable[[str], bool]:
-        """Tells of a decoded path of a template, with the prefix, whether none of the routes up to now takes it."""
-        start, prefix, static = template.partition("{")[0], self._prefix, frozenset(self._static)
-        rivals = [other for other in self._others if start.startswith(other.start) or other.start.startswith(start)]
+    def free_test(self) -> Callable[[str], bool]:
+        """Tells of a decoded path, with the prefix, whether none of the routes up to now takes it."""
+        prefix, static, others = self._prefix, frozenset(self._static), tuple(self._others)
 
         def is_free(path: str) -> bool:
             below = path.removeprefix(prefix)
-            return below not in static and not any(rival.takes(below) for rival in rivals)
+            return below not in static and not any(other.takes(below) for other in others)
 
         return is_free
 

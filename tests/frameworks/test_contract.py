@@ -190,11 +190,6 @@ def test_head_and_get_have_the_same_headers(site: Site) -> None:
     assert got.header("content-type") == "application/xml; charset=utf-8"
 
 
-def test_an_unchanged_sitemap_is_not_sent_again(site: Site) -> None:
-    etag = site.request("/sitemap.xml").header("etag") or ""
-    assert site.request("/sitemap.xml", headers=[("if-none-match", etag)]).status == 304
-
-
 def test_robots_txt_names_the_sitemap(site: Site) -> None:
     assert f"Sitemap: {BASE}/sitemap.xml" in site.request("/robots.txt").text
 

@@ -335,10 +335,8 @@ def test_a_setting_that_holds_no_sitemaps_is_refused(value: Any) -> None:
         Project(SITE, SITEMAP_SITEMAPS=value)
 
 
-def test_sitemap_classes_run_in_a_language_that_the_project_has(caplog: pytest.LogCaptureFixture) -> None:
+def test_sitemap_classes_run_in_a_language_that_the_project_has() -> None:
     class Translated(Sitemap):
-        alternates = True
-
         def items(self) -> list[str]:
             return ["home", "about"]
 
@@ -349,7 +347,6 @@ def test_sitemap_classes_run_in_a_language_that_the_project_has(caplog: pytest.L
     project = Project(i18n_patterns(path("", page, name="home"), path("about/", page, name="about")), **changes)
     project.listed()
     assert project.middleware.stats()["skipped"] == 0
-    assert "SITEMAP_SITEMAPS['pages'] has alternates, which are not in the sitemap" in caplog.text
     parts = i18n_patterns(path("<slug>/", page, name="post"), prefix_default_language=False)
     project = Project(parts, **{**changes, "SITEMAP_SITEMAPS": {"posts": Posts}})
     assert "/first/" in project.listed()

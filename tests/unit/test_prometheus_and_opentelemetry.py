@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
-from prometheus_client import REGISTRY, CollectorRegistry, Gauge, generate_latest
+from prometheus_client import REGISTRY, CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from sitemap_middleware import OptionError
@@ -72,14 +72,6 @@ def test_prometheus_gets_every_figure_by_its_conventions(protocol: str) -> None:
     rows = re.findall(r"^\| `(\w+)` \| `(\w+)` \|", STATS_PAGE.read_text("utf-8"), re.MULTILINE)
     assert {stat for stat, _ in rows} == sample.app.stats().keys()
     assert {name for _, name in rows} == exported.keys()
-
-
-def test_a_registry_that_has_a_metric_of_that_name_is_refused() -> None:
-    registry = CollectorRegistry()
-    Gauge("sitemap_documents", "The app's own.", registry=registry)
-    for _ in range(2):
-        with pytest.raises(OptionError, match="rejects these metrics: Duplicated timeseries"):
-            bakery(metrics=registry)
 
 
 def test_prometheus_by_name_is_its_global_registry() -> None:

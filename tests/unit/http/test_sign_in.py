@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sitemap_middleware import SitemapMiddleware
-from sitemap_middleware.http.request_filter import ignore_reason_of_environ, is_authenticated_user
+from sitemap_middleware.http.request_filter import ignore_reason_of_environ
 
 from ...support.url_flood import ENVIRON, SCOPE
 
@@ -69,22 +69,6 @@ class Unclear:
     @property
     def is_authenticated(self) -> bool:
         raise NotImplementedError
-
-
-@pytest.mark.parametrize(
-    ("user", "somebody"),
-    [
-        (None, False),
-        ("", False),
-        ("ada", True),
-        ({"id": 1}, True),
-        (User(is_authenticated=True), True),
-        (User(is_authenticated=False), False),
-        (Unclear(), True),
-    ],
-)
-def test_user_counts_as_signed_in_unless_it_says_otherwise(user: Any, *, somebody: bool) -> None:
-    assert is_authenticated_user(user) is somebody
 
 
 SCOPES = {

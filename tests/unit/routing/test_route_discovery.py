@@ -165,21 +165,6 @@ def test_behind_werkzeugs_proxy_fix_the_prefix_stands_once() -> None:
     assert locs(answer.body) == ["https://localhost/p/", "https://localhost/p/a"]
 
 
-@pytest.mark.parametrize("before", [None, ProxyFix])
-@pytest.mark.parametrize("after", [None, ProxyFix])
-def test_attribute_of_an_app_may_wrap_the_app_itself(before: Any, after: Any) -> None:
-    app = flask_app("/", "/about")
-    app.wsgi_app = before(app.wsgi_app) if before else app.wsgi_app  # type: ignore[method-assign] # as Flask has it
-    app.wsgi_app = SitemapMiddleware(app, store="memory://", verify=False)  # type: ignore[method-assign] # likewise
-    app.wsgi_app = after(app.wsgi_app) if after else app.wsgi_app  # type: ignore[method-assign] # likewise
-    assert "Sitemap: http://testserver/sitemap.xml" in DRIVERS["wsgi"](app, RequestSpec("/robots.txt")).text
-    assert DRIVERS["wsgi"](app, RequestSpec("/about")).text == "a page of flask"
-    assert locs(DRIVERS["wsgi"](app, RequestSpec("/sitemap.xml")).body) == [
-        "http://testserver/",
-        "http://testserver/about",
-    ]
-
-
 def test_a_circle_of_wrappers_ends() -> None:
     class Circle:
         app: Any
