@@ -23,7 +23,6 @@ PRODUCT: Final = "sitemap-middleware-check"
 USER_AGENT: Final = f"{PRODUCT}/1.0"
 
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
-_MAX_REDIRECTS_NAMED: Final = 5
 _LOGIN_PATH: Final = re.compile(
     r"(?:^|[/_-])(?:log-?in|log-?on|sign-?in|sso|oauth2?|authenticate|authorize|wp-login\.php)(?:$|[/._-])",
     re.IGNORECASE,
@@ -33,7 +32,6 @@ _LOGIN_QUERY: Final = re.compile(
 )
 """The page to return to, after a login."""
 _SITEMAP_LINE: Final = re.compile(r"^[ \t]*sitemap[ \t]*:[ \t]*(\S+)", re.IGNORECASE | re.MULTILINE)
-_MAX_SITEMAPS_NAMED: Final = 100
 
 Fetch = Callable[[str, str, str], messages.Response]
 """Requests a decoded path below the root, with an Accept-Encoding of "gzip" or "identity", and a query as written."""
@@ -77,7 +75,7 @@ class Response:
     @property
     def steps(self) -> str:
         """Where redirects led, for a text."""
-        return " to ".join([*self.redirects[1:], self.url][-_MAX_REDIRECTS_NAMED:])
+        return " to ".join([*self.redirects[1:], self.url])
 
     @property
     def leads_to_login(self) -> bool:
@@ -117,7 +115,7 @@ class Robots:
         body, _ = decode_body(response.body, codings, MAX_ROBOTS_BYTES + 1)
         self.text = decode_robots(body) if response.status == 200 else ""
         named = _SITEMAP_LINE.findall("\n".join(self.text.splitlines()))
-        self.sitemaps: list[str] = [*dict.fromkeys(named)][:_MAX_SITEMAPS_NAMED]
+        self.sitemaps: list[str] = [*dict.fromkeys(named)]
         """What its Sitemap lines name, as written, each once."""
         self.is_html = self.text.lstrip().startswith("<")
         self.is_too_large = len(body) > MAX_ROBOTS_BYTES

@@ -29,12 +29,7 @@ _MODULE_OR_FILE: Final = re.compile(r"[^\W\d][\w.]*|.+\.py")
 
 _APP_NAME: Final = re.compile(rf"({_MODULE_OR_FILE.pattern}):(?![\\/])(.+)", re.DOTALL)
 
-_MAX_NAMES_IN_HINT: Final = 3
-
-_USUAL_APP_NAMES: Final = (
-    *("app", "application", "create_app", "make_app", "get_app", "build_app", "asgi", "wsgi", "api", "server"),
-)
-"""Usual names of apps and of app factories."""
+_USUAL_APP_NAMES: Final = ("app", "application", "create_app", "make_app")
 
 _Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
@@ -151,7 +146,7 @@ def _missing_attribute(module: Any, place: str, attribute: str, error: Attribute
         return f"module {place} has no {attribute!r}: {_describe_type(error.obj)} has no {error.name!r}"
     names = [name for name, value in vars(module).items() if _may_be_app(value) and not inspect.isclass(value)]
     near = get_close_matches(str(error.name), [name for name in names if not name.startswith("_")])
-    found = list(dict.fromkeys([*near, *(name for name in _USUAL_APP_NAMES if name in names)]))[:_MAX_NAMES_IN_HINT]
+    found = near or [name for name in _USUAL_APP_NAMES if name in names]
     hint = f"; it has {', '.join(found)}, so try {place}:{found[0]}" if found else ""
     return f"module {place} has no {error.name!r}{hint}"
 

@@ -131,14 +131,13 @@ class Target:
     def service(self) -> SitemapService:
         return self.middleware.service
 
-    def sites(self, *, are_urls: bool = False) -> list[Site]:
+    def sites(self) -> list[Site]:
         """Return the app's sites, those that `_main_sites` returns first.
 
-        Raises `CommandError` if the app has no site of the options, or serves only hosts that nothing names in full,
-        unless the command is about whole URLs, which name them.
+        Raises `CommandError` if the app has no site of the options, or serves only hosts that nothing names in full.
         """
         mains = self._main_sites()
-        if not self.wanted and not are_urls and self.service.site_resolver.refuses(mains[0].host):
+        if not self.wanted and self.service.site_resolver.refuses(mains[0].host):
             patterns = (*self.service.options.allowed_hosts, *self.service.app_routes.trusted_hosts)
             raise CommandError(
                 f"base_url is not set, and no host of the app is named in full, only {', '.join(patterns)}:"
@@ -175,25 +174,25 @@ class Target:
             return [site]
         return self.service.site_resolver.named_sites() or [Site("http", "localhost", loopback=True)]
 
-    def snapshots(self, *, are_urls: bool = False, requests: bool = False) -> tuple[list[SiteSnapshot], list[str]]:
+    def snapshots(self, *, requests: bool = False) -> tuple[list[SiteSnapshot], list[str]]:
         """Return a snapshot of each site, the one that the options name first; and notes on what is not known here.
 
-        Whole URLs (`are_urls`) name their sites, so no note says which one it is. With `requests`, the sitemaps are
-        requested first, so that the middleware requests what it has not seen. Raises `StoreError`.
+        With `requests`, the sitemaps are requested first, so that the middleware requests what it has not seen.
+        Raises `StoreError`.
         """
-        sites = self.sites(are_urls=are_urls)
+        sites = self.sites()
         store, missing = open_readonly(self.service.store)
         asks = requests and self.running.failure is None and self.service.not_served_reason() is None
         if asks and missing:  # no store is made by looking at an app
             self.middleware.service = self.service.in_memory()
         service = self.service
         notes = dict[str, None]()  # ordered, each once
-        if not self.is_site_known and not are_urls:
+        if not self.is_site_known:
             about = ", ".join(site.base_url for site in self._main_sites())
             notes[f"base_url is not set, so this is about {about}; --base-url chooses another site"] = None
         if self.running.failure is not None:
             notes[f"the app did not start, so its values may fail: {self.running.failure}"] = None
-        if not are_urls and (hint := self.other_site_hint(*sites)):
+        if hint := self.other_site_hint(*sites):
             notes[hint] = None
         if asks:
             for site in sites:

@@ -36,12 +36,6 @@ _MAX_HTML_ROWS: Final = 1000
 @click.option("--host", metavar="HOST", help="Count lines of this host only. [default: the host of the sitemap]")
 @click.option("--since", metavar="WHEN", help="Count visits since WHEN: an age such as 7d, or a date.")
 @click.option("--verify", is_flag=True, help="Verify addresses: fetch the published ranges, and ask DNS.")
-@click.option(
-    "--ranges",
-    metavar="DIR",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Verify addresses by files of published ranges, such as DIR/bingbot.json.",
-)
 @terminal.json_option
 @click.option("--html", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path), help="Write a page of HTML.")
 def crawlers(
@@ -53,7 +47,6 @@ def crawlers(
     host: str | None,
     since: str | None,
     verify: bool,
-    ranges: Path | None,
     as_json: bool,
     html: Path | None,
 ) -> None:
@@ -69,7 +62,7 @@ def crawlers(
         raise CommandError("give either --app or --sitemap")
     moment = terminal.parse_since(since, int(time.time())) if since else 0
     with reporting_errors(), contextlib.ExitStack() as stack:
-        identities = Identities(ranges, asks_network=verify)
+        identities = Identities(asks_network=verify)
         listed: list[str] | None = None
         reason_of: Callable[[str], str] | None = None
         notes: list[str] = []
@@ -83,7 +76,7 @@ def crawlers(
             on_progress=update,
         )  # fmt: skip
         report.notes += notes
-        if not verify and ranges is None and report.visits + report.fake:
+        if not verify and report.visits + report.fake:
             report.notes.append("nobody was asked whose the addresses are: --verify tells fake crawlers")
         page = _html_page(report) if html else ""
     if html:

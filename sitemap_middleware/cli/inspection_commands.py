@@ -44,10 +44,10 @@ class _View(NamedTuple):
 
 
 @contextlib.contextmanager
-def _view(app: Any, what: str, *, no_requests: bool, are_urls: bool = False, **options: Any) -> Iterator[_View]:
-    """Look at an app. `options` are those of `open_target`, `are_urls` that of `Target.snapshots`."""
+def _view(app: Any, what: str, *, no_requests: bool, **options: Any) -> Iterator[_View]:
+    """Look at an app. `options` are those of `open_target`."""
     with reporting_errors(), progress(what) as update, open_target(app, **options).started() as target:
-        yield _View(target, *target.snapshots(are_urls=are_urls, requests=not no_requests), update)
+        yield _View(target, *target.snapshots(requests=not no_requests), update)
 
 
 def _print_json(rows: object) -> None:
@@ -64,8 +64,7 @@ def explain(app: Any, pages: tuple[str, ...], *, as_json: bool, **options: Any) 
     For each PAGE, a URL or a path that starts with a slash: which rule decided, and what was observed.
     The exit status is 0 if all are listed, 1 if one is not, and 2 for an error.
     """
-    are_urls = not any(page.startswith("/") for page in pages)
-    with _view(app, "reading", are_urls=are_urls, **options) as (target, snapshots, notes, _):
+    with _view(app, "reading", **options) as (target, snapshots, notes, _):
         explanations, errors = _explain_pages(target, pages, snapshots)
         failures = [*dict.fromkeys(target.service.failing_values(snapshots))]
     if as_json and explanations:

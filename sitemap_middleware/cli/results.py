@@ -13,7 +13,7 @@ from rich.text import Text
 
 from ..evidence.dates import w3c_from_timestamp
 from ..evidence.observations import HTML_TYPES
-from ..evidence.page_verdict import Explanation, histories
+from ..evidence.page_verdict import Explanation
 from ..listing.route_report import RouteReport
 from ..listing.url_report import PageChange, UrlReportLine
 from ..options.sources import Setting
@@ -91,9 +91,8 @@ def observation_lines(explanation: Explanation) -> Iterator[str]:
 
 
 def _history_lines(explanation: Explanation) -> Iterator[str]:
-    """Yield what happened to a page and which dates it may have, if that is more than the lines before say."""
-    known = 2 + len(histories(explanation.page)) if explanation.page else 0  # first seen, last seen, first values
-    if len(explanation.history) > known:
+    """Yield what happened to a page, and which dates it may have."""
+    if explanation.history:
         yield "history:"
         for event in explanation.history:
             yield f"  {w3c_from_timestamp(event.at)} {event.text}"

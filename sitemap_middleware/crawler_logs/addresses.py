@@ -13,12 +13,11 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from enum import StrEnum
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
-from pathlib import Path
 from typing import Any, Final
 from urllib.request import Request, urlopen
 
 from ..exceptions import SitemapError
-from .known_crawlers import CRAWLERS, Crawler
+from .known_crawlers import Crawler
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
@@ -90,30 +89,15 @@ def parse_address(text: str) -> Address | None:
 
 
 class Identities:
-    """Finds out whose addresses are. Without ranges and the network, all are unverified."""
+    """Finds out whose addresses are, by the published ranges and DNS; without the network, all are unverified."""
 
-    def __init__(self, folder: Path | None = None, *, asks_network: bool = False) -> None:
-        """Read the files of published ranges in a folder, by the names that operators give them, such as bingbot.json.
-
-        `asks_network`: whether other ranges are fetched from the operators, and DNS is asked. Raises `RangesError`.
-        """
+    def __init__(self, *, asks_network: bool) -> None:
         self._asks_network = asks_network
         self._ranges: dict[str, list[Network] | None] = {}
         """By the URL of their file; None if they cannot be had."""
         self._known: dict[Sender, Identity] = {}
         self.problems: list[str] = []
         """Why ranges could not be fetched."""
-        if folder is not None:
-            self._read_folder(folder)
-
-    def _read_folder(self, folder: Path) -> None:
-        for url in {url for crawler in CRAWLERS for url in crawler.range_urls}:
-            file = folder / url.rpartition("/")[2]
-            if file.is_file():
-                try:
-                    self._ranges[url] = parse_ranges(file.read_bytes())
-                except RangesError as error:
-                    raise RangesError(f"{file}: {error}") from None
 
     def look_up(self, senders: Iterable[Sender]) -> Mapping[Sender, Identity]:
         """Find out whose these addresses are: many at once, because each may wait for DNS."""

@@ -47,9 +47,9 @@ class Table(NamedTuple):
     """A list of the report. Its columns are the keys of its objects in JSON; of one column, it is a list of texts."""
 
     name: str
-    """In JSON; empty if it is not there."""
+    """In JSON."""
     title: str
-    """For people; empty if they do not see it. With a colon it is worth reading without rows."""
+    """For people. With a colon it is worth reading without rows."""
     columns: Sequence[str]
     rows: Sequence[Sequence[Any]]
 
@@ -76,13 +76,12 @@ class CrawlReport:
             lists[table.name] = [
                 row[0] if is_list else dict(zip(table.columns, row, strict=True)) for row in table.rows
             ]
-        lists.pop("", None)
         more = {"lines": self.lines, "notes": self.notes, "problems": self.problems}
         return json.dumps(lists | self.figures | more, indent=2)
 
     def for_people(self) -> list[Table]:
         """The lists that people see."""
-        return [table for table in self.tables if table.title and (table.rows or ":" in table.title)]
+        return [table for table in self.tables if table.rows or ":" in table.title]
 
 
 def crawl_report(
@@ -222,14 +221,12 @@ class VisitCounter:
             for name, times in self._times.items()
         ]
         crawlers.sort(key=lambda row: (-row[1], -row[_FIGURES.index("fake") + 1], row[0]))
-        days = sorted((*day, visits) for day, visits in self._days.items())
+        days = sorted(((*day, visits) for day, visits in self._days.items()), reverse=True)
         statuses = sorted((*status, visits) for status, visits in self._statuses.items())
         parameters = [(visits, path) for path, visits in self._parameters.most_common()]
         tables = [
-            Table("crawlers", "", ("crawler", *_FIGURES, "first", "last"), crawlers),
-            Table("", "by crawler", ("crawler", *_FIGURES, "last"), [(*row[:-2], row[-1]) for row in crawlers]),
-            Table("days", "", ("date", "crawler", "visits"), days),
-            Table("", "by day", ("date", "visits"), _latest_first(days)),
+            Table("crawlers", "by crawler", ("crawler", *_FIGURES, "first", "last"), crawlers),
+            Table("days", "by day, the latest first", ("date", "crawler", "visits"), days),
             Table("statuses", "by status", ("crawler", "status", "visits"), statuses),
             Table("pages", "most visited pages", _PAGE_COLUMNS, lists["pages"]),
             Table("wasted", "redirects and errors", _PAGE_COLUMNS, lists["wasted"]),
@@ -262,14 +259,6 @@ class VisitCounter:
             yield "the logs keep no User-Agent, so no crawler can be recognised: log in the combined format"
         if self._pages_beyond:
             yield f"visits to pages that are in no list, because there were too many: {self._pages_beyond:,}"
-
-
-def _latest_first(days: Iterable[tuple[str, str, int]]) -> list[tuple[str, int]]:
-    """The visits of all crawlers by day."""
-    totals = Counter[str]()
-    for date, _, visits in days:
-        totals[date] += visits
-    return sorted(totals.items(), reverse=True)
 
 
 def _not_listed(

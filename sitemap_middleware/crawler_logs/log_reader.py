@@ -217,13 +217,10 @@ def _buffered(stream: Any) -> io.BufferedReader:
 
 
 def _lines(stream: io.BufferedReader, lines: Counter[str]) -> Iterator[str]:
-    """The lines that are neither blank nor too long, without NUL characters: logrotate's copytruncate leaves such."""
+    """The lines that are neither blank nor too long."""
     is_rest_of_long_line = False
     while data := stream.readline(MAX_LINE_BYTES):
         is_end = len(data) < MAX_LINE_BYTES or data.endswith(b"\n")
-        data = data.replace(b"\0", b"")
-        if not data and not is_end:
-            continue  # the line begins after the NULs
         if is_rest_of_long_line or not is_end:
             lines["too long"] += not is_rest_of_long_line
             is_rest_of_long_line = not is_end

@@ -18,7 +18,7 @@ from .evaluation import SORTS, Evaluation, PageQuery
 from .figures import FIGURES
 from .template_rendering import time
 
-NAMES: Final = ("overview", "pages", "groups", "changes", "documents", "health", "page")
+NAMES: Final = ("overview", "pages", "changes", "documents", "health", "page")
 """The pages of the report."""
 
 ROWS: Final = 100
@@ -78,8 +78,6 @@ def report_page(
         return ReportPage("computing.html", {})
     if name == "overview":
         return ReportPage("overview.html", _overview(evaluation))
-    if name == "groups":
-        return ReportPage("groups.html", {"is_listed": arguments.get("show") == "listed", "index": evaluation.index})
     if name == "changes":
         return ReportPage("changes.html", _changes(evaluation, arguments.get("since", ""), _page_number(arguments)))
     if name == "page":
