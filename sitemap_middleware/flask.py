@@ -10,10 +10,9 @@ from flask.cli import AppGroup
 
 from .cli import missing_library_message
 from .exceptions import MiddlewareLookupError, OptionError
-from .middleware import SitemapMiddleware
+from .middleware import SitemapMiddleware, SitemapOptions
 from .options.sources import CONSTRUCTOR_NAME
 from .options.table import refuse_unknown
-from .options.typed import SitemapOptions
 from .routing import framework_detection
 from .routing.framework_detection import EXTENSION_NAME
 

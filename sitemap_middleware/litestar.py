@@ -8,9 +8,8 @@ from litestar.plugins import CLIPluginProtocol, InitPluginProtocol
 from litestar.plugins.base import ReceiveRoutePlugin
 
 from .adapters.installation import app_of_route, install_once
-from .middleware import SitemapMiddleware
+from .middleware import SitemapMiddleware, SitemapOptions
 from .options.table import refuse_unknown
-from .options.typed import SitemapOptions
 from .routing.litestar_routes import settings_of_handler
 
 if TYPE_CHECKING:

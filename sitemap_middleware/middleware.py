@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Coroutine, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final, Self, Unpack, cast
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypedDict, Unpack, cast
 
 from .adapters.installation import app_around_route, find_middleware, install_once
 from .adapters.metrics import metrics_reporter
@@ -13,7 +13,6 @@ from .adapters.protocol_detection import adapter_class, detect_protocol
 from .exceptions import OptionError
 from .options.sources import CONFIG_PLACE, Setting, collect_settings, warn_of_unknown_keys
 from .options.table import OPTIONS, refuse_unknown, validate_options
-from .options.typed import SitemapOptions
 from .routing import framework_detection
 from .routing.framework_detection import FRAMEWORK_NAMES, framework_of
 from .service import SitemapService
@@ -25,8 +24,41 @@ if TYPE_CHECKING:
     from typing import overload
 
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
+    from opentelemetry.metrics import Meter
+    from prometheus_client import CollectorRegistry
 
     from .evidence.page_verdict import Explanation
+    from .models import Changefreq
+    from .options.decorator import Values
+    from .report.request_handler import ReportRequest
+
+
+class SitemapOptions(TypedDict, total=False):
+    """The options of `SitemapMiddleware` but `routes`. A plugin that passes options on annotates them with it."""
+
+    base_url: str | None
+    allowed_hosts: str | Iterable[str]
+    path: str
+    store: str | Store | None
+    include: str | Iterable[str]
+    exclude: str | Iterable[str]
+    learn: str | Iterable[str]
+    list_unseen: bool
+    verify: bool
+    priority: float | Literal["auto"] | None
+    changefreq: Changefreq | Literal["auto"] | None
+    robots: bool | Literal["disallow"]
+    max_age: int
+    max_age_days: int
+    max_pages: int
+    max_pages_per_route: int
+    media_types: str | Iterable[str] | None
+    clock: Callable[[], float] | None
+    metrics: Literal["prometheus", "opentelemetry"] | CollectorRegistry | Meter | None
+    enabled: bool
+    sections: Mapping[str, Values] | None
+    report: str | None
+    authorize: Callable[[ReportRequest], bool | Awaitable[bool]] | None
 
 
 class SitemapMiddleware:

@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from anyio.to_thread import run_sync
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from django.core.exceptions import MiddlewareNotUsed
+from django.core.handlers.asgi import ASGIHandler
+from django.core.handlers.wsgi import WSGIHandler
+from django.core.signals import got_request_exception
 
 from .. import middleware as core
 from ..adapters.asgi import ASGIExchange
 from ..adapters.event_loop_and_threads import thread_limiter
 from ..adapters.wsgi import WSGIExchange
 from ..http.messages import TEST_CLIENT_WAIT_SECONDS, WAIT_SECONDS_KEY, Request
-from .inner_app import get_response_as_app
 from .responses import amended_response, http_response, observe_response
 
 if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIApplication
     from django.http import HttpRequest
     from django.http.response import HttpResponseBase
+    from starlette.types import ASGIApp
 
 _FAULT: Final = "a request could not be looked at"
+
+_TEST_CLIENT_UID: Final = "request-exception-"
+"""How the `dispatch_uid` of the signal receivers of Django's test client begins."""
 
 
 class SitemapMiddleware:
@@ -39,7 +47,7 @@ class SitemapMiddleware:
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase | Awaitable[HttpResponseBase]]) -> None:
         self.get_response: Any = get_response
-        self.app: Any = core.SitemapMiddleware(get_response_as_app(get_response))
+        self.app: Any = core.SitemapMiddleware(_get_response_as_app(get_response))
         """The middleware around everything that is inside of this one. It has `explain`, `stats` and `flush`."""
         if not self.app.service.options.enabled:
             raise MiddlewareNotUsed
@@ -133,3 +141,45 @@ def _no_server(*_: Any, **__: Any) -> Any:
 def _raw(text: str) -> str:
     """Text as WSGI gives it: its bytes as Latin-1."""
     return text.encode("utf-8", "surrogateescape").decode("latin-1")
+
+
+# The middleware's own requests call `get_response` as a server calls an app.
+
+
+class _InnerApp:
+    """What is inside of the middleware: the project's further middleware and its views."""
+
+    def __init__(self, get_response: Any) -> None:
+        self._inner_get_response = get_response
+        super().__init__()
+
+    def load_middleware(self, *_: Any, **__: Any) -> None:
+        self._middleware_chain = self._inner_get_response
+
+
+class _InnerWSGIApp(_InnerApp, WSGIHandler):  # type: ignore[misc] # Django is untyped
+    def __call__(self, environ: Any, start_response: Any) -> Any:
+        with _forgotten_by_test_client():
+            return super().__call__(environ, start_response)
+
+
+class _InnerASGIApp(_InnerApp, ASGIHandler):  # type: ignore[misc] # Django is untyped
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        with _forgotten_by_test_client():
+            await super().__call__(scope, receive, send)
+
+
+@contextmanager
+def _forgotten_by_test_client() -> Iterator[None]:
+    """Have Django's test client forget what views raise now: it would raise it as if its own request had failed."""
+    try:
+        yield
+    finally:
+        for (uid, *_), receiver, *_ in list(got_request_exception.receivers):
+            if str(uid).startswith(_TEST_CLIENT_UID) and (method := receiver()) is not None:
+                method.__self__.exc_info = None
+
+
+def _get_response_as_app(get_response: Any) -> WSGIApplication | ASGIApp:
+    """The app for a `get_response`, of the protocol that fits its mode."""
+    return _InnerASGIApp(get_response) if iscoroutinefunction(get_response) else _InnerWSGIApp(get_response)

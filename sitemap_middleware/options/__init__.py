@@ -1,1 +1,1 @@
-"""The options of `SitemapMiddleware`: one table of them, where their values come from, and their types."""
+"""The options of `SitemapMiddleware`: one table of them, and where their values come from."""
