@@ -152,7 +152,7 @@ def test_commands_tell_about_the_app_itself(site: flask.Flask, tmp_path: Path) -
 
 
 def test_status_tells_the_value_of_each_option_and_where_it_comes_from(
-    site: flask.Flask, monkeypatch: pytest.MonkeyPatch
+    site: flask.Flask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     site.test_client().get("/a")
     site.extensions["sitemap"].flush()
@@ -161,7 +161,7 @@ def test_status_tells_the_value_of_each_option_and_where_it_comes_from(
     assert options["base_url"] == {"value": BASE_URL, "source": 'app.config["SITEMAP_BASE_URL"]'}
     assert options["exclude"] == {"value": ["/private"], "source": "argument"}
     assert options["max_age"] == {"value": 300, "source": "default"}, "the environment was read at construction"
-    other = flask_app()
+    other = flask_app(SITEMAP_STORE=f"sqlite:///{tmp_path}/site.sqlite3")
     Sitemap(other)
     assert "  max_age: 60 (SITEMAP_MAX_AGE)\n" in run(other, "status").stdout
 
