@@ -4,12 +4,9 @@ Each app has a virtual environment in `.venv-tests/apps/`, with the
 version named here and this checkout. It runs on a real server with the default
 options, and its sitemap is read twice: before anybody visited a page, and after a
 crawl without cookies. Each loc must then answer an anonymous visitor with status 200 and
-HTML that is not a login form. Pages that the crawl found and the sitemap does not
-list are printed with the reason that `explain` gives.
+HTML that is not a login form.
 
-Arguments are names of apps; without any, all run. `--show` also prints every
-static route, its status for an anonymous visitor, and the reasons before and after the
-crawl. `CTFD=<folder>` adds a checkout of CTFd, which PyPI does not have.
+Arguments are names of apps; without any, all run. `CTFD=<folder>` adds a checkout of CTFd, which PyPI does not have.
 """
 
 from __future__ import annotations
@@ -27,11 +24,10 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
-import urllib.robotparser
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import quote, unquote, urldefrag, urljoin, urlsplit
+from urllib.parse import quote, urldefrag, urljoin, urlsplit
 from xml.etree import ElementTree as ET
 
 from .__main__ import BIN, HOME, ROOT, UV
@@ -48,7 +44,6 @@ LONGEST = 120.0
 
 CRAWLER = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"
 LINK = re.compile(r"""\s(?:href|src|action)\s*=\s*(["'])(.*?)\1""")
-NOINDEX = re.compile(r"""(?is)<meta[^>]+name=["']?(robots|googlebot)[^>]+content=["']?[^"'>]*(noindex|none)""")
 PASSWORD = re.compile(r"""(?i)<input[^>]+type=["']?password""")
 LOGIN = re.compile(r"(?i)log-?in|sign-?in|sign-?up|regist|password|reset|create|setup|auth")
 """Paths where a password field is what the page is for."""
@@ -108,17 +103,11 @@ class Outcome:
     """What was found of one app."""
 
     version: str = ""
-    static: int = 0
     before: int = 0
     after: int = 0
     wrong: list[str] = field(default_factory=list)
-    missed: list[str] = field(default_factory=list)
-    visited: list[str] = field(default_factory=list)
-    """Pages that are listed after the crawl alone, and the reason before it."""
     faults: list[str] = field(default_factory=list)
     """Lines of the log that are about the middleware."""
-    seconds: float = 0.0
-    """From the first request for the sitemap until it changed no more."""
 
 
 @dataclass(frozen=True)
@@ -131,11 +120,6 @@ class Reply:
     @property
     def is_page(self) -> bool:
         return self.status == 200 and self.kind in {"text/html", "application/xhtml+xml"}
-
-    @property
-    def is_indexable(self) -> bool:
-        robots = self.headers.get("x-robots-tag", "")
-        return self.is_page and "noindex" not in robots and not NOINDEX.search(self.text)
 
 
 class _Unfollowed(urllib.request.HTTPRedirectHandler):
@@ -237,13 +221,9 @@ def _wait(process: subprocess.Popen[bytes], base: str, log: Path) -> None:
     raise RuntimeError(f"the server did not answer:\n{log.read_text(errors='replace')[-4000:]}")
 
 
-def explained(base: str, path: str = "") -> dict[str, tuple[bool, str]]:
-    """What the middleware says of a path, or of every route that takes GET."""
-    question = f"?path={quote(path, safe='/')}" if path else ""
-    return {
-        row["path"]: (row["listed"], row["reason"])
-        for row in json.loads(send_request(f"{base}/__explain__{question}").text)
-    }
+def explained(base: str) -> dict[str, tuple[bool, str]]:
+    """What the middleware says of every route that takes GET."""
+    return {row["path"]: (row["listed"], row["reason"]) for row in json.loads(send_request(f"{base}/__explain__").text)}
 
 
 def locs(base: str, sitemap: str) -> list[str]:
@@ -327,7 +307,7 @@ def faults(log: Path) -> list[str]:
     ]
 
 
-def examine(uv: Path, name: str, app: App, *, shown: bool) -> Outcome | None:
+def examine(uv: Path, name: str, app: App) -> Outcome | None:
     here = environment(uv, name, app)
     if here is None:
         print(f"== {name}: needs Python {app.python[0]}.{app.python[1]}, which is not installed", flush=True)
@@ -337,48 +317,25 @@ def examine(uv: Path, name: str, app: App, *, shown: bool) -> Outcome | None:
     outcome = Outcome(version(uv, here, app))
     try:
         with serving(here, app, folder) as (base, log):
-            started = time.monotonic()
             before = settled(base, app.sitemap)
-            outcome.seconds = time.monotonic() - started
-            static = [path for path in explained(base) if not re.search(r"[<{]", path)]
-            outcome.static, outcome.before = len(static), len(before)
-            first = explained(base)
+            outcome.before = len(before)
             outcome.wrong = [f"before: {fault}" for fault in wrong(base, app, before)]
-            probed = log.read_text(errors="replace").count("Traceback (most recent")
-            replies = crawl(base, static)
+            crawl(base, [path for path in explained(base) if not re.search(r"[<{]", path)])
             after = settled(base, app.sitemap)
             outcome.after = len(after)
             outcome.wrong += [f"after: {fault}" for fault in wrong(base, app, after)]
-            for path in sorted(urlsplit(loc).path for loc in set(after) - set(before)):
-                reason = first.get(unquote(path), (False, "no static route"))[1]
-                outcome.visited.append(f"{path}: {reason}")
-            rules = urllib.robotparser.RobotFileParser()
-            rules.parse(own.text.splitlines() if (own := send_request(f"{base}/robots.txt")).status == 200 else [])
-            listed = {unquote(urlsplit(loc).path) for loc in after}
-            for path in sorted(path for path in static if path in replies and replies[path].is_indexable):
-                if unquote(path) not in listed and rules.can_fetch("Googlebot", base + path):
-                    outcome.missed += [
-                        f"{missed_path}: {reason}" for missed_path, (_, reason) in explained(base, path).items()
-                    ]
-            if shown:
-                for path in static:
-                    status = replies[path].status if path in replies else "-"
-                    print(f"   {path}: {status}; before: {first[path][1]}; after: {explained(base, path)[path][1]}")
-                print(f"   tracebacks before the crawl: {probed}")
         outcome.faults = faults(log)
     except Exception as error:  # the other apps shall run all the same
         outcome.faults.append(f"{type(error).__name__}: {error}")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    for title in ("wrong", "visited", "missed", "faults"):
+    for title in ("wrong", "faults"):
         for line in getattr(outcome, title):
             print(f"   {title}: {line}", flush=True)
     return outcome
 
 
 def main(names: list[str]) -> int:
-    shown = "--show" in names
-    names = [name for name in names if name != "--show"]
     unknown = set(names) - set(APPS)
     if unknown:
         print(f"unknown: {', '.join(sorted(unknown))}; there are {', '.join(APPS)}")
@@ -387,20 +344,13 @@ def main(names: list[str]) -> int:
     if not uv.exists():
         print("run `python3 tests --only=format` first: it installs uv")
         return 2
-    outcomes = {name: examine(uv, name, app, shown=shown) for name, app in APPS.items() if name in names or not names}
-    print("\n| app | version | static routes | listed before | listed after | wrong | missed | faults | seconds |")
-    print("|---|---|---|---|---|---|---|---|---|")
+    outcomes = {name: examine(uv, name, app) for name, app in APPS.items() if name in names or not names}
+    print("\n| app | version | listed before | listed after | wrong | faults |")
+    print("|---|---|---|---|---|---|")
     for name, outcome in outcomes.items():
         if outcome is not None:
-            counts = (
-                outcome.static,
-                outcome.before,
-                outcome.after,
-                len(outcome.wrong),
-                len(outcome.missed),
-                len(outcome.faults),
-            )
-            print(f"| {name} | {outcome.version} | {' | '.join(map(str, counts))} | {outcome.seconds:.0f} |")
+            counts = outcome.before, outcome.after, len(outcome.wrong), len(outcome.faults)
+            print(f"| {name} | {outcome.version} | {' | '.join(map(str, counts))} |")
     return int(any(outcome is not None and (outcome.wrong or outcome.faults) for outcome in outcomes.values()))
 
 

@@ -17,9 +17,7 @@ from ..models import Site
 from .values import resolved
 
 MAX_REDIRECTS: Final = 10
-"""Redirects that Googlebot follows."""
 PRODUCT: Final = "sitemap-middleware-check"
-"""The name by which robots.txt may address this program."""
 USER_AGENT: Final = f"{PRODUCT}/1.0"
 
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
@@ -60,13 +58,10 @@ class Response:
     body: bytes = b""
     """The beginning of the body, as it was sent."""
     is_complete: bool = True
-    """Whether `body` is the whole body."""
     redirects: Sequence[str] = ()
-    """The URLs that redirected, in their order."""
     failure: Failure | None = None
     """Why there is no response or, if there is a status, why its body ends early."""
     reason: str = ""
-    """What is said about the failure, as a sentence without a period."""
 
     def header(self, name: str) -> str:
         """The value of a header, by its name in lower case; nothing if there is none."""
@@ -116,16 +111,13 @@ class Robots:
         self.text = decode_robots(body) if response.status == 200 else ""
         named = _SITEMAP_LINE.findall("\n".join(self.text.splitlines()))
         self.sitemaps: list[str] = [*dict.fromkeys(named)]
-        """What its Sitemap lines name, as written, each once."""
         self.is_html = self.text.lstrip().startswith("<")
         self.is_too_large = len(body) > MAX_ROBOTS_BYTES
-        """Whether crawlers do not read all of it."""
         self.forbids_all = response.status >= 500
         """Whether crawlers request nothing of the host, as its rules cannot be read (RFC 9309, section 2.3.1.4)."""
         self._of_search_engines = RobotsRules(self.text)
         self._of_this_program = RobotsRules(self.text, PRODUCT)
         self.pause_seconds = self._of_this_program.crawl_delay()
-        """How long this program is asked to wait between two requests."""
 
     def allows(self, url: str) -> bool:
         """Whether search engines may request a URL of the host."""

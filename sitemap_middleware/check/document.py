@@ -29,7 +29,6 @@ from .values import (
 MAX_ENTRIES: Final = 50_000
 """URLs of a sitemap, and sitemaps of an index."""
 MAX_ARTICLES: Final = 1_000
-"""Articles of a document."""
 
 _HTML: Final = re.compile(rb"<(?:!doctype\s+html|html|head|body)[\s>]", re.IGNORECASE)
 _UTF_16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, b"<\0", b"\0<")
@@ -40,9 +39,7 @@ _SITEMAP: Final = "http://www.sitemaps.org/schemas/sitemap/0.9"
 _OLD_SITEMAP: Final = "://www.google.com/schemas/sitemap/0.84"
 _FEEDS: Final = ("rss", "http://www.w3.org/2005/Atom feed")
 _URL_FIELDS: Final = ("loc", "lastmod", "changefreq", "priority")
-"""The children of `url`, in the order of the schema."""
 _SITEMAP_FIELDS: Final = ("loc", "lastmod")
-"""The children of `sitemap`, in the order of the schema."""
 _CORE_ELEMENTS: Final = frozenset({"urlset", "sitemapindex", "url", "sitemap", *_URL_FIELDS})
 _SLACK_SECONDS: Final = 24 * 3600
 """How much older than its sitemap's newest date a date in an index may be."""
@@ -59,7 +56,6 @@ class Document:
         self.kind: Literal["", "urlset", "index", "feed", "text"] = ""
         """What it is, once that is known. Search engines take a feed as a sitemap of recent changes."""
         self._prefix = ""
-        """Before the names of the elements of the protocol."""
         self._entries = self._articles = 0
         self._newest: CheckedLastmod | None = None
         self._is_loop = False

@@ -20,7 +20,6 @@ NEWS: Final = "http://www.google.com/schemas/sitemap-news/0.9"
 XHTML: Final = "http://www.w3.org/1999/xhtml"
 
 Located = tuple[Problem, Element]
-"""What is wrong, and with which element."""
 
 
 def _words(text: str) -> frozenset[str]:
@@ -171,9 +170,7 @@ class _Extension(NamedTuple):
     """The element, in a text."""
     children: frozenset[str]
     outdated: frozenset[str]
-    """Children that search engines no longer read."""
     check: Callable[[Sequence[Element], CheckedLoc, float], Iterator[Located]]
-    """Checks all elements of an entry."""
 
 
 _EXTENSIONS: Final = {
@@ -199,7 +196,6 @@ _EXTENSIONS: Final = {
 # Other languages
 
 LINK: Final = f"{XHTML} link"
-"""The element that names a version."""
 _MAX_LINK_CHARS: Final = MAX_LOC_CHARS + 100
 """Characters of an attribute that are looked at. No valid one is longer."""
 _LANGUAGES: Final = _words(

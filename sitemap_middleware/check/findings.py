@@ -22,9 +22,7 @@ class Severity(StrEnum):
     ERROR = "error"
     """Search engines refuse the document, or ignore an entry or what it says."""
     WARNING = "warning"
-    """Probably a mistake."""
     INFO = "info"
-    """Not a mistake. Worth knowing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +33,6 @@ class Rule:
     family: str
     severity: Severity
     title: str
-    """What is wrong, in a few words, without a period."""
     explanation: str
     """What search engines do then, and who says so."""
     fix: str
@@ -50,7 +47,6 @@ class Family:
     name: str
     title: str
     about: str
-    """What the rules are about, in a sentence or two."""
     rules: tuple[Rule, ...]
 
 
@@ -96,7 +92,6 @@ class Finding:
 
     code: str
     document: str
-    """The URL or the path of the document."""
     line: int
     """From 1. 0 is the document as a whole."""
     column: int

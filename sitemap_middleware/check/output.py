@@ -1,4 +1,4 @@
-"""Formats the results of a run: as text, as JSON, as SARIF, and as annotations of GitHub Actions."""
+"""Formats the results of a run: as text, as JSON, and as SARIF."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ writes everywhere."""
 _CODES_OF_HOSTS: Final = frozenset({"fetch-failed", "page-failed"})
 """Codes of these families whose text says what is wrong with the host of all of them."""
 _LEVELS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
-"""Those of SARIF."""
 
 
 def text_lines(result: Result, *, merge_equal: bool) -> Iterator[tuple[str, Severity]]:
@@ -111,24 +110,3 @@ def _uri(document: str) -> str:
         return document
     path = PurePath(document)
     return path.as_uri() if path.is_absolute() else path.as_posix()
-
-
-def github_annotations(result: Result) -> Iterator[str]:
-    """Yield the findings as workflow commands of GitHub Actions, which shows them beside the files."""
-    for finding in result.findings:
-        values = {"title": finding.code}
-        if not finding.document.startswith(("http://", "https://")):
-            values = {"file": finding.document, "line": str(finding.line or 1), **values}
-            if finding.column:
-                values["col"] = str(finding.column)
-        properties = ",".join(f"{name}={_escaped(value, property_value=True)}" for name, value in values.items())
-        severity = finding.rule.severity
-        command = "notice" if severity is Severity.INFO else severity
-        yield f"::{command} {properties}::{_escaped(f'{finding.url}: {finding.text}')}"
-
-
-def _escaped(text: str, *, property_value: bool = False) -> str:
-    """Text in which no character begins another command, ends a value, or controls a terminal."""
-    text = "".join(char if char.isprintable() or char in "\r\n" else repr(char)[1:-1] for char in text)
-    text = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-    return text.replace(":", "%3A").replace(",", "%2C") if property_value else text

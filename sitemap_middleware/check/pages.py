@@ -28,9 +28,7 @@ _MAX_SITEMAPS_REQUESTED: Final = 20
 _INVENTED_PATH: Final = "/sitemap-check-1f0c6d9e-page-that-does-not-exist"
 """A path that no site has. What it answers is what a missing page answers."""
 _NOT_REQUESTED: Final = frozenset({Failure.ROBOTS, Failure.ELSEWHERE})
-"""Failures that say nothing about a page."""
 _DATA_TYPES: Final = ("json", "xml", "javascript", "ecmascript", "css", "font", "x-www-form-urlencoded")
-"""Words in media types of data, which are not pages for people."""
 _TOLERANCE_SECONDS: Final = 2 * SECONDS_PER_DAY
 """Differences between dates that time zones and caches explain."""
 
@@ -54,7 +52,6 @@ class PageChecks:
         self._client = client
         self._run = run
         self._missing: dict[str, asyncio.Task[int | None]] = {}
-        """The digests of what missing pages answer, by host."""
 
     async def check(self, listed: ListedUrl) -> None:
         """Request a page, and report what is wrong with it."""

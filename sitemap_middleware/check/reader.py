@@ -20,18 +20,15 @@ MAX_ELEMENTS_PER_ENTRY: Final = 20_000
 MAX_VALUE_CHARS: Final = 10_000
 """Characters of a value that are kept. No valid value is longer."""
 GZIP_MAGIC: Final = b"\x1f\x8b"
-"""The bytes with which gzip begins."""
 
 _PIECE_BYTES: Final = 65_536
 _SEPARATOR: Final = " "
 """Between a namespace and a name. Neither can contain it."""
 _TAIL_BYTES: Final = 100
-"""Bytes before a mistake that say what it is."""
 _CODES: Final = {
     errors.XML_ERROR_UNBOUND_PREFIX: "xml-prefix-undeclared",
     errors.XML_ERROR_UNDEFINED_ENTITY: "xml-ampersand",
 }
-"""What the parser says, if that is enough."""
 _BEGUN_ENTITY: Final = re.compile(rb"&[A-Za-z0-9_.:-]*\Z")
 
 
@@ -112,9 +109,7 @@ class XmlReader:
 
     def __init__(self, report: Callable[[Problem, int], None]) -> None:
         self.namespaces: dict[str, str] = {}
-        """The namespaces that were declared, by prefix."""
         self.encoding = ""
-        """The encoding that the document declares."""
         self._report = report
         self._open: list[Element] = []
         self._complete: list[Element] = []

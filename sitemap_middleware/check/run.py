@@ -30,9 +30,7 @@ class ListedDocument:
     url: str
     """Its URL, or its path for the first one of files."""
     location: str | None
-    """The URL that it is served at, if it is known."""
     parent: ListedDocument | None = None
-    """The index that names it."""
     index_latest: float | None = None
     """The last moment that its date in the index may mean."""
 
@@ -45,12 +43,10 @@ class ListedUrl:
     page: str
     """As `CheckedLoc.page`."""
     document: str
-    """The URL or the path of the document."""
     line: int
     is_extended: bool
     """Whether its entry has images, videos or news."""
     versions: frozenset[str]
-    """The pages in other languages that its entry names."""
     lastmod: str = ""
     """As written, like `changefreq` and `priority`."""
     changefreq: str = ""
@@ -71,17 +67,12 @@ class Run:
         self.now = now
         self.findings: list[Finding] = []
         self.counts: Counter[str] = Counter()
-        """How often each code was found."""
         self.documents: list[ListedDocument] = []
         self.named: dict[str, ListedDocument] = {}
-        """The documents by their URLs and paths."""
         self.checked = 0
-        """How many documents were read."""
         self.is_complete = True
-        """Whether all documents were read to their end."""
         self.urls: list[ListedUrl] = []
         self.pages: dict[str, ListedUrl] = {}
-        """The first URL of each page."""
         self._request_time = request_time
         self._ignored = ignored
         self._limit = limit

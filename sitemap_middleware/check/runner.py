@@ -19,7 +19,6 @@ from .sources import ClientSource, FileSource
 from .values import check_loc
 
 DEFAULT_LIMIT: Final = 100
-"""Findings of one code that are kept."""
 DEFAULT_MAX_DOCUMENTS: Final = 5_000
 CONCURRENT_DOCUMENTS: Final = 4
 CONCURRENT_PAGES: Final = 8
@@ -34,13 +33,10 @@ class Settings:
     """What a run checks, and how much of it."""
 
     ignored: Collection[str] = ()
-    """Codes that are not reported."""
     limit: int = DEFAULT_LIMIT
     """Findings of one code that are kept. 0 keeps all."""
     max_documents: int = DEFAULT_MAX_DOCUMENTS
-    """Documents that are read. There may be no end of them."""
     pages: Pages = Pages.NONE
-    """Which of the listed pages are requested."""
 
 
 class KnownUrl(NamedTuple):
@@ -49,7 +45,6 @@ class KnownUrl(NamedTuple):
     url: str
     is_listed: bool
     reason: str
-    """Why it is listed or not, as a sentence without a period."""
     status: int | None
     """Of its last response. None if it was never seen."""
 
@@ -62,13 +57,9 @@ class Result:
     counts: Counter[str]
     """How often each code was found, with findings that were not kept."""
     documents: int
-    """How many documents were read."""
     urls: list[str]
-    """What they list, as written."""
     pages: int
-    """How many pages were requested."""
     is_complete: bool
-    """Whether all documents were read to their end."""
 
     def by_severity(self) -> dict[Severity, int]:
         """How many findings there were of each severity."""

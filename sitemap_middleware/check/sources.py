@@ -21,7 +21,6 @@ from .values import resolved
 BROWSER: Final = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 
 _REFUSALS: Final = frozenset({403, 406, 429})
-"""Statuses by which firewalls refuse programs."""
 _SITEMAP_TYPE: Final = re.compile(
     r"(?:application|text)/(?:[\w.+-]+\+)?xml|application/(?:x-)?gzip|(?:application|binary)/octet-stream|text/plain"
 )

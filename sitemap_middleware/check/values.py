@@ -63,7 +63,6 @@ class CheckedLoc(NamedTuple):
     """A URL, and what is wrong with it."""
 
     url: str
-    """The URL without blanks around it."""
     problems: Sequence[Problem]
     scheme: str = ""
     host: str = ""
@@ -186,7 +185,6 @@ class CheckedLastmod(NamedTuple):
     earliest: float | None = None
     """The first moment that it may mean, in POSIX seconds. None if it is not a date."""
     latest: float | None = None
-    """The last moment that it may mean."""
 
     @property
     def has_zone(self) -> bool:

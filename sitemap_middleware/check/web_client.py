@@ -21,20 +21,16 @@ from .clients import USER_AGENT, Failure, Response, Robots, follow
 from .values import check_loc
 
 PAUSE_SECONDS: Final = 0.1
-"""Between the starts of two requests to a host."""
 MAX_PAUSE_SECONDS: Final = 10.0
-"""The longest pause that a Crawl-delay in robots.txt may ask for."""
 TIMEOUT_SECONDS: Final = 20.0
 """For a connection and the headers of a response, and between two parts of its body."""
 DEADLINE_SECONDS: Final = 180.0
-"""For the body of a response."""
 ATTEMPTS: Final = 3
 """Requests of a URL, if there is no response, or if the server says that it cannot answer now."""
 MAX_WAIT_SECONDS: Final = 60.0
 """How long a host may ask to be left alone. If it asks for more, it is not requested again."""
 
 _MAX_HOSTS: Final = 100
-"""Hosts of which robots.txt is kept."""
 _TRANSIENT: Final = frozenset({429, 502, 503, 504})
 
 
@@ -47,7 +43,6 @@ class _Host:
         """The moment, by the clock, of the next request."""
         self.pause = PAUSE_SECONDS
         self.is_down = False
-        """Whether the last request had no response."""
         self.robots_turn = asyncio.Lock()
         self.robots: Robots | None = None
 

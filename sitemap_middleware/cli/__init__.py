@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Final
 
 _EXTRAS: Final = {"click": "cli", "rich": "cli", "httpx": "check", "jinja2": "report"}
-"""The extra that installs each optional library."""
 
 
 def missing_library_message(error: ModuleNotFoundError) -> str | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
-import re
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -20,7 +19,7 @@ from .. import __version__
 from ..check.clients import AppClient, Client
 from ..check.findings import FAMILIES, RULES, Severity, ignored_codes
 from ..check.output import as_json as json_of
-from ..check.output import as_sarif, github_annotations, summary, text_lines
+from ..check.output import as_sarif, summary, text_lines
 from ..check.pages import SAMPLE_PAGES, Pages
 from ..check.runner import DEFAULT_LIMIT, DEFAULT_MAX_DOCUMENTS, KnownUrl, Result, Settings, check_sitemap
 from ..check.sources import ClientSource, FileSource
@@ -35,7 +34,6 @@ from .terminal import CommandError, console, print_line, print_notes, print_rows
 if TYPE_CHECKING:
     from ..check.web_client import WebClient  # needs httpx
 
-_HOST_AND_PORT: Final = re.compile(r"[\w.-]+:[0-9]+(/.*)?", re.ASCII)
 _STYLES: Final = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: ""}
 
 
@@ -136,10 +134,10 @@ def _ignored(select: tuple[str, ...], ignore: tuple[str, ...]) -> set[str]:
 @click.option(
     "--format",
     "output_format",
-    type=click.Choice(["text", "json", "sarif", "github"]),
+    type=click.Choice(["text", "json", "sarif"]),
     default="text",
     show_default=True,
-    help="Print text, JSON, SARIF 2.1.0, or annotations of GitHub Actions.",
+    help="Print text, JSON, or SARIF 2.1.0.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: a list with one object for each message.")
 @click.option(
@@ -216,9 +214,6 @@ def _print(output_format: str, result: Result, limit: int) -> None:
         click.echo(json_of(result))
     elif output_format == "sarif":
         click.echo(as_sarif(result, __version__))
-    elif output_format == "github":
-        for line in github_annotations(result):
-            click.echo(line)
     else:
         out = console()
         for line, severity in text_lines(result, merge_equal=limit > 0):
@@ -279,11 +274,10 @@ def _opened(target: Any, mode: Pages, *, obey_robots: bool, base_url: str | None
             return
         if Path(target).is_file():
             raise CommandError(f"{target} is a Python file: name the app in it, such as {target}:app")
-        if _HOST_AND_PORT.fullmatch(target):
-            raise CommandError(f"{target} is neither a file nor an app: for a server, give http://{target}")
         if not is_app_name(target):
             raise CommandError(
-                f"no such file: {target}; give a URL with https://, a file or folder, or an app as MODULE:ATTRIBUTE"
+                f"no such file: {target}; give a URL with http:// or https://, a file or folder,"
+                " or an app as MODULE:ATTRIBUTE"
             )
     with (
         only_existing_files(),

@@ -16,7 +16,6 @@ from urllib.parse import SplitResult, unquote, urlsplit
 from ..adapters.asgi import ASGIMiddleware
 from ..adapters.running_app import RunningApp, running_app
 from ..exceptions import SitemapError, StoreError, ValuesError
-from ..http.robots_parser import ROBOTS_PATH
 from ..http.urls import ascii_host, normal_host, parse_base_url, root_of
 from ..listing.candidates import SiteSnapshot
 from ..middleware import SitemapMiddleware
@@ -97,7 +96,6 @@ class Target:
     is_site_known: bool
     """Whether the options or the app name the site."""
     running: RunningApp = field(default_factory=RunningApp)
-    """The app after its start, if the command starts it."""
 
     @contextlib.contextmanager
     def started(self) -> Iterator[Target]:
@@ -210,9 +208,6 @@ class Target:
             notes["the app's routes cannot be read, so only pages that match include or learn are known"] = None
         if warning := service.not_served_reason():
             notes[warning] = None
-        has_robots = table.has_explicit_route(ROBOTS_PATH) or table.matching_route(sites[0], ROBOTS_PATH) is not None
-        if not asks and service.options.robots is True and not sites[0].root and (has_robots or not table.routes):
-            notes["the app's own robots.txt is not read here; pages that it disallows are not in the sitemap"] = None
         return snapshots, list(notes)
 
     def _snapshot(self, site: Site) -> SiteSnapshot:
@@ -221,10 +216,10 @@ class Target:
         return replace(snapshot, async_collector=self.running.async_collector)
 
     def other_site_hint(self, site: Site, *more: Site) -> str:
-        """Return which option to give if the store has pages only of another site that may be meant; else nothing."""
+        """Return which option to give if nothing names the site, and the store has pages only of others."""
         stored, own = _stored_keys(self.service), {other.store_key for other in (site, *more)}
-        others = [key for key in stored if key not in own and (not self.is_site_known or _is_same_host_key(site, key))]
-        if site.store_key in stored or not others:
+        others = [key for key in stored if key not in own]
+        if self.is_site_known or site.store_key in stored or not others:
             return ""
         other = base_url_of_key(others[0])
         return f"the store has no pages of {site.base_url}, but of other sites: give --base-url {other}"
@@ -283,9 +278,3 @@ def _stored_keys(service: SitemapService) -> Collection[str]:
         return stored_sites(store) or ()
     except StoreError:
         return ()
-
-
-def _is_same_host_key(site: Site, key: str) -> bool:
-    """Whether a store key is that of the same host, below another root path."""
-    host_key = replace(site, root="").store_key.rstrip("/")
-    return key.rstrip("/") == host_key or key.startswith(f"{host_key}/")

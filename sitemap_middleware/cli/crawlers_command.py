@@ -22,10 +22,8 @@ from .command_target import open_target, reporting_errors
 from .terminal import CommandError, console, print_line, print_notes, printable, progress
 
 _MAX_LINES: Final = 20
-"""Lines of each list that are printed. --json has all."""
 
 _MAX_HTML_ROWS: Final = 1000
-"""Rows of each table of the page of HTML."""
 
 
 @click.command()

@@ -27,7 +27,6 @@ from .command_target import INSPECTION_WAIT_SECONDS, Target, open_target, report
 from .terminal import CommandError, console, print_line, print_rows, progress
 
 RETRY_SECONDS: Final = 1.0
-"""Seconds until a document that is being generated is requested again."""
 
 _LOC: Final = re.compile(rb"<loc>([^<]*)</loc>")
 
@@ -125,7 +124,6 @@ class ExportedFile(NamedTuple):
     documents: int
     """How many documents it names, if it is an index."""
     size: int
-    """Bytes."""
     gzipped_size: int
     """Bytes of the compressed copy, whose name ends in `.gz`."""
 

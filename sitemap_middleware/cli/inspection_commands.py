@@ -24,7 +24,7 @@ from ..stores.status import store_status
 from . import results, terminal
 from .app_loader import is_app_name, load_app
 from .command_target import Target, open_target, reporting_errors
-from .terminal import CommandError, Update, console, counted, print_line, print_notes, progress
+from .terminal import CommandError, console, print_line, print_notes, progress
 
 _no_requests_option = click.option(
     "--no-requests",
@@ -39,15 +39,13 @@ class _View(NamedTuple):
     target: Target
     snapshots: list[SiteSnapshot]
     notes: list[str]
-    update: Update
-    """Shows progress."""
 
 
 @contextlib.contextmanager
 def _view(app: Any, what: str, *, no_requests: bool, **options: Any) -> Iterator[_View]:
     """Look at an app. `options` are those of `open_target`."""
-    with reporting_errors(), progress(what) as update, open_target(app, **options).started() as target:
-        yield _View(target, *target.snapshots(requests=not no_requests), update)
+    with reporting_errors(), progress(what), open_target(app, **options).started() as target:
+        yield _View(target, *target.snapshots(requests=not no_requests))
 
 
 def _print_json(rows: object) -> None:
@@ -64,7 +62,7 @@ def explain(app: Any, pages: tuple[str, ...], *, as_json: bool, **options: Any) 
     For each PAGE, a URL or a path that starts with a slash: which rule decided, and what was observed.
     The exit status is 0 if all are listed, 1 if one is not, and 2 for an error.
     """
-    with _view(app, "reading", **options) as (target, snapshots, notes, _):
+    with _view(app, "reading", **options) as (target, snapshots, notes):
         explanations, errors = _explain_pages(target, pages, snapshots)
         failures = [*dict.fromkeys(target.service.failing_values(snapshots))]
     if as_json and explanations:
@@ -104,9 +102,8 @@ def _explain_pages(
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
 def list_(app: Any, *, not_listed: bool, as_json: bool, as_csv: bool, **options: Any) -> None:
     """List the pages in the sitemap, with their dates."""
-    with _view(app, "pages read", **options) as (target, snapshots, notes, update):
-        every_line = counted(target.service.url_report(snapshots), update)
-        lines = [line for line in every_line if line.listed is not not_listed]
+    with _view(app, "pages read", **options) as (target, snapshots, notes):
+        lines = [line for line in target.service.url_report(snapshots) if line.listed is not not_listed]
     if as_csv:
         click.echo(results.pages_as_csv(lines), nl=False)
     elif as_json:
@@ -131,7 +128,7 @@ def changes(app: Any, *, since: str, as_json: bool, **options: Any) -> None:
 
     New pages, pages that are no longer listed, and dates that moved, as far as the store has evidence of them.
     """
-    with _view(app, "pages read", **options) as (target, snapshots, notes, _):
+    with _view(app, "pages read", **options) as (target, snapshots, notes):
         moment = terminal.parse_since(since, snapshots[0].now)
         found = list(target.service.changes(snapshots, moment))
     if as_json:
@@ -157,7 +154,7 @@ def routes_(app: Any, *, strict: bool, as_json: bool, **options: Any) -> None:
     Routes with parameters that are neither enumerated, learned nor excluded are repeated at the end, and so are
     values that fail, and patterns of the options exclude, include and learn that match nothing.
     """
-    with _view(app, "reading", **options) as (target, snapshots, notes, _):
+    with _view(app, "reading", **options) as (target, snapshots, notes):
         reports = target.service.route_report(snapshots)
         sitemap_url = snapshots[0].site.base_url + target.service.options.path
     if as_json:

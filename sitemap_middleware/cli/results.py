@@ -12,8 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..evidence.dates import w3c_from_timestamp
-from ..evidence.observations import HTML_TYPES
-from ..evidence.page_verdict import Explanation
+from ..evidence.page_verdict import Explanation, observed_facts
 from ..listing.route_report import RouteReport
 from ..listing.url_report import PageChange, UrlReportLine
 from ..options.sources import Setting
@@ -27,7 +26,6 @@ _UNDECIDED_ROUTES_HINT: Final = (
 )
 
 _CHANGE_HEADINGS: Final = {"new": "new", "dropped": "no longer listed", "changed": "changed"}
-"""The headings of the groups of changes, in their order."""
 
 _MIN_ROUTE_COLUMNS: Final = 30
 
@@ -75,19 +73,8 @@ def observation_lines(explanation: Explanation) -> Iterator[str]:
         if explanation.route is not None:
             yield "seen: no response that counts"
         return
-    yield f"first seen: {w3c_from_timestamp(page.first_seen)}"
-    yield f"last seen: {w3c_from_timestamp(page.last_seen)} (or up to an hour later)"
-    yield f"status: {page.status}"
-    yield f"type: {page.media_type or 'none'}"
-    if page.last_modified is not None:
-        yield f"Last-Modified: {w3c_from_timestamp(page.last_modified)}"
-    if page.status != 200 or page.media_type not in HTML_TYPES:
-        return
-    if page.read_at:
-        yield f"HTML read: {w3c_from_timestamp(page.read_at)}"
-    contents = page.content_history
-    if contents:
-        yield f"content unchanged since {w3c_from_timestamp(contents[-1].first)}; versions known: {len(contents)}"
+    for name, value in observed_facts(page):
+        yield f"{name}: {value}"
 
 
 def _history_lines(explanation: Explanation) -> Iterator[str]:

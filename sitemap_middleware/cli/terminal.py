@@ -24,7 +24,6 @@ _INDENT: Final = "    "
 _AGE: Final = re.compile(r"(\d{1,6})\s*([mhdw])")
 _UNIT_SECONDS: Final = {"m": 60, "h": 60 * 60, "d": 24 * 60 * 60, "w": 7 * 24 * 60 * 60}
 
-_T = TypeVar("_T")
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 Update = Callable[[int, int | None], None]
@@ -139,11 +138,3 @@ def progress(what: str) -> Iterator[Update]:
             bar.update(task, description=text, completed=done, total=total)
 
         yield update
-
-
-def counted(things: Iterable[_T], update: Update) -> Iterator[_T]:
-    """Yield things, and say every so often how many there were."""
-    for number, thing in enumerate(things):
-        if number % 1000 == 0:
-            update(number, None)
-        yield thing

@@ -97,7 +97,6 @@ class Identities:
         """By the URL of their file; None if they cannot be had."""
         self._known: dict[Sender, Identity] = {}
         self.problems: list[str] = []
-        """Why ranges could not be fetched."""
 
     def look_up(self, senders: Iterable[Sender]) -> Mapping[Sender, Identity]:
         """Find out whose these addresses are: many at once, because each may wait for DNS."""

@@ -30,7 +30,6 @@ MAX_REASONS: Final = 1000
 """Pages, the most visited first, that are told why they are not listed: an app takes milliseconds to explain one."""
 
 _BATCH_HITS: Final = 10_000
-"""Visits whose addresses are looked up at once."""
 
 _URL: Final = re.compile(r"https?://(?:[^/?#]*@)?([^/?#]*)([^#]*)", re.IGNORECASE | re.DOTALL)
 _PAGE_TYPES: Final = frozenset({None, "text/html", "application/xhtml+xml", "application/pdf"})
@@ -47,7 +46,6 @@ class Table(NamedTuple):
     """A list of the report. Its columns are the keys of its objects in JSON; of one column, it is a list of texts."""
 
     name: str
-    """In JSON."""
     title: str
     """For people. With a colon it is worth reading without rows."""
     columns: Sequence[str]
@@ -154,9 +152,7 @@ class VisitCounter:
         self.lines: Counter[str] = Counter()
         """Lines of the logs, by what became of them."""
         self._times: dict[str, list[int]] = {}
-        """The first and the last visit of each crawler, in POSIX seconds."""
         self._figures: Counter[tuple[str, str]] = Counter()
-        """By crawler and one of `_FIGURES`."""
         self._days: Counter[tuple[str, str]] = Counter()
         self._statuses: Counter[tuple[str, int]] = Counter()
         self._pages: Counter[tuple[int, str, str]] = Counter()

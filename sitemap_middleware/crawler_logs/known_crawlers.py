@@ -18,7 +18,6 @@ class Crawler(NamedTuple):
     dns_suffixes: tuple[str, ...] = ()
     """The domains that the names of its addresses end in, without a leading dot (reverse DNS)."""
     range_urls: tuple[str, ...] = ()
-    """The files in which its operator publishes its address ranges."""
 
 
 _GOOGLE_RANGES: Final = "https://developers.google.com/static/crawling/ipranges/"
@@ -85,7 +84,6 @@ CRAWLERS: Final = tuple(
     )
     for name in names
 )
-"""Every crawler that is recognised."""
 
 MAX_AGENT_CHARS: Final = 500
 """Characters of a User-Agent that are searched."""

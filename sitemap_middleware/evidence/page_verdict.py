@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from ..models import Page, Route, SitemapUrl
 from .dates import w3c_from_timestamp
-from .observations import INDEXABLE_TYPES, refusal_kind, refused_canonical
+from .observations import HTML_TYPES, INDEXABLE_TYPES, refusal_kind, refused_canonical
 from .value_history import VOLATILE, History
 
 
@@ -166,6 +166,28 @@ def value_names(name: str, history: History, write_time: Callable[[int], str]) -
     return [
         "content that varies" if run.value == VOLATILE else f"content {number}" for number, run in enumerate(history, 1)
     ]
+
+
+def observed_facts(page: Page, write_time: Callable[[int], str] = w3c_from_timestamp) -> Iterator[tuple[str, str]]:
+    """What was observed of a page: names and values."""
+    yield "first seen", write_time(page.first_seen)
+    yield "last seen", f"{write_time(page.last_seen)} (or up to an hour later)"
+    yield "status", str(page.status)
+    yield "type", page.media_type or "none"
+    if page.last_modified is not None:
+        yield "Last-Modified", write_time(page.last_modified)
+    if page.stated_date:
+        yield "date it states", page.stated_date
+    is_page = page.status == 200 and page.media_type in HTML_TYPES  # else these are of an earlier answer
+    if is_page and page.read_at:
+        yield "HTML read", write_time(page.read_at)
+    if is_page and (contents := page.content_history):
+        yield "content unchanged since", f"{write_time(contents[-1].first)}; versions known: {len(contents)}"
+    for name, value in (("refused", page.refusal), ("not read completely", page.unread_reason)):
+        if value:
+            yield name, value
+    if page.unconfirmed_at:
+        yield "waits for confirmation", f"{describe_answer(page)} at {write_time(page.unconfirmed_at)}"
 
 
 def page_events(

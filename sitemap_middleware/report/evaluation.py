@@ -29,7 +29,6 @@ from ..models import Site
 from ..util import resolve, run_in_background
 
 MAX_SITES: Final = 8
-"""Sites whose pages are kept for the report at one time."""
 
 WAIT_SECONDS: Final = 10.0
 """Seconds for which a request waits for the evaluation that it starts."""
@@ -38,13 +37,11 @@ MIN_AGE_FACTOR: Final = 5
 """An evaluation is kept at least so many times as long as it took, even if the site changes."""
 
 CACHE_KIBIBYTES: Final = 16 * 1024
-"""Memory that SQLite uses for the database of one site."""
 
 UNDATED: Final = "no date is known"
 """The group of listed pages without a lastmod."""
 
 SORTS: Final[Mapping[str, str]] = {"path": "path", "date": "changed DESC, path", "seen": "last_seen DESC, path"}
-"""The orders of pages."""
 
 _BY_CHANGE: Final = "event DESC, path"
 
@@ -197,7 +194,6 @@ class Evaluation:
     """POSIX seconds."""
     index: SiteIndex
     seconds: float
-    """How long it took."""
     problem: str | None
     """Why pages are missing; None if none are."""
 

@@ -11,7 +11,6 @@ class Figure(NamedTuple):
     """One figure of `stats`, as a metric."""
 
     stat: str
-    """Its key in `stats`."""
     name: str
     """As OpenTelemetry writes it. Prometheus replaces dots, and appends the unit and `_total`."""
     unit: str

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 
 from ..evidence.dates import SECONDS_PER_DAY, timestamp_of_w3c, w3c_day_from_timestamp
-from ..evidence.page_verdict import describe_answer, page_events
+from ..evidence.page_verdict import observed_facts, page_events
 from ..exceptions import StoreError
 from ..http.urls import quote_path
 from ..inspection import ServiceInspection
-from ..models import Page, Site
+from ..models import Site
 from ..stores.status import store_status
 from .evaluation import SORTS, Evaluation, PageQuery
 from .figures import FIGURES
 from .template_rendering import time
 
 NAMES: Final = ("overview", "pages", "changes", "documents", "health", "page")
-"""The pages of the report."""
 
 ROWS: Final = 100
-"""Rows of a table on one page."""
 
 WEEKS: Final = 26
 """Weeks whose changes the report shows, the present one included."""
@@ -229,26 +227,6 @@ def _page(evaluation: Evaluation, asked: str, service: ServiceInspection) -> Rep
     context: Context = {"row": row, "facts": [], "events": []}
     if stored is not None:
         events = page_events(stored, row.dropped, time)
-        context["facts"] = list(_facts(stored))
+        context["facts"] = list(observed_facts(stored, time))
         context["events"] = [(time(event.at), event.text) for event in events]
     return ReportPage("page.html", context)
-
-
-def _facts(stored: Page) -> Iterator[tuple[str, str]]:
-    yield "Latest answer", f"{stored.status} at {time(stored.last_seen)}"
-    yield "Media type", stored.media_type or "none stated"
-    yield "First seen", time(stored.first_seen)
-    if stored.last_modified is not None:
-        yield "Last-Modified", time(stored.last_modified)
-    if stored.stated_date:
-        yield "Date it states", stored.stated_date
-    if stored.read_at:
-        yield "HTML last read", time(stored.read_at)
-    for name, value in (
-        ("Refused", stored.refusal),
-        ("Not read completely", stored.unread_reason),
-    ):
-        if value:
-            yield name, value
-    if stored.unconfirmed_at:
-        yield "Waits for confirmation", f"{describe_answer(stored)} at {time(stored.unconfirmed_at)}"

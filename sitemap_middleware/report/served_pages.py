@@ -32,7 +32,6 @@ _SECURITY: Final[Headers] = (
     ("Cross-Origin-Opener-Policy", "same-origin"),
     ("Cross-Origin-Resource-Policy", "same-origin"),
 )
-"""The headers of every response of the report."""
 
 
 class ServerLinks:

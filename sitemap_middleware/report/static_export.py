@@ -18,7 +18,6 @@ MAX_PAGE_FILES: Final = 10_000
 """Pages of the site that get a file of their own, with their history: the first ones that the report links to."""
 
 NESTED_FOLDER: Final = "page"
-"""The folder of these files."""
 
 
 def export_report(

@@ -1,4 +1,4 @@
-"""A small site with Flask-Admin: public pages, an admin for all, one for editors, and a login form."""
+"""A small site with Flask-Admin: a home page, an admin for all, one for editors, and a login form."""
 
 from pathlib import Path
 
@@ -51,31 +51,13 @@ class ReadOnly(ModelView):
 
 
 def page(title, content, head=""):
-    links = "".join(
-        f'<a href="{path}">{path}</a> ' for path in ("/", "/about", "/books", "/contact", "/login", "/admin/")
-    )
+    links = "".join(f'<a href="{path}">{path}</a> ' for path in ("/", "/login", "/admin/"))
     return f"<!doctype html><title>{title}</title>{head}<nav>{links}</nav><main><h1>{title}</h1>{content}</main>"
 
 
 @bare.route("/")
 def home():
     return page("Books", "<p>A shelf of books.</p>")
-
-
-@bare.route("/about")
-def about():
-    return page("About", "<p>Who we are.</p>")
-
-
-@bare.route("/books")
-def books():
-    titles = "".join(f"<li>{book.title}</li>" for book in Book.query.all())
-    return page("All books", f"<ul>{titles}</ul>")
-
-
-@bare.route("/contact", methods=["GET", "POST"])
-def contact():
-    return page("Contact", "<form method=post><input name=message><button>Send</button></form>")
 
 
 @bare.route("/login")
@@ -88,26 +70,6 @@ def login():
 @flask_login.login_required
 def account():
     return page("Account", "<p>Yours.</p>")
-
-
-@bare.route("/draft")
-def draft():
-    return page("Draft", "<p>Not yet.</p>", '<meta name="robots" content="noindex">')
-
-
-@bare.route("/old")
-def old():
-    return flask.redirect("/about", 301)
-
-
-@bare.route("/api/books")
-def api_books():
-    return flask.jsonify([book.title for book in Book.query.all()])
-
-
-@bare.route("/logout")
-def logout():
-    return flask.redirect("/")
 
 
 @logins.user_loader

@@ -2,7 +2,6 @@
 
 import importlib.util
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -230,36 +229,6 @@ def starter() -> ModuleType:
 
 def test_the_command_knows_every_example(starter: ModuleType) -> None:
     assert {f"{name}_site" for name in starter.SERVERS} == {file.stem for file in EXAMPLES.glob("*_site.py")}
-
-
-def test_the_command_takes_the_port_it_was_given(starter: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
-    port = free_port()
-    assert starter.usable_port(port) == port
-    assert not capsys.readouterr().out
-
-
-@pytest.mark.parametrize("wanted", ["taken", 65_536, -1])
-def test_the_command_takes_a_free_port_where_it_must_and_says_so(
-    starter: ModuleType, capsys: pytest.CaptureFixture[str], wanted: int | str
-) -> None:
-    with socket.socket() as other:
-        other.bind(("127.0.0.1", 0))
-        other.listen()
-        if wanted == "taken":
-            wanted = other.getsockname()[1]
-        port = starter.usable_port(wanted)
-        assert port not in (wanted, 0)
-        assert f"Port {wanted} is not available" in capsys.readouterr().out
-
-
-def test_environment_is_rebuilt_when_its_requirements_change(starter: ModuleType) -> None:
-    fingerprints = {
-        starter.fingerprint(b"a", "3.11"),
-        starter.fingerprint(b"b", "3.11"),
-        starter.fingerprint(b"a", "3.12"),
-    }
-    assert len(fingerprints) == 3
-    assert starter.fingerprint(b"a", "3.11") in fingerprints
 
 
 def test_the_command_refuses_a_site_that_it_has_not(starter: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:

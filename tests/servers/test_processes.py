@@ -165,13 +165,6 @@ def test_terminated_server_flushes_and_exits_as_before(launch: Launch, status: i
     assert stored_pages(tmp_path) == ALL
 
 
-def test_observations_of_a_terminated_server_reach_the_next_one(tmp_path: Path) -> None:
-    with servers.gunicorn(FLASK, tmp_path, **stored(tmp_path)) as server:
-        visit(server)
-    with servers.uvicorn(STARLETTE, tmp_path, **stored(tmp_path)) as server:
-        assert listed(server.get("/sitemap.xml", HOST)) == ALL
-
-
 def test_recycled_workers_lose_nothing(tmp_path: Path) -> None:
     processes = set()
     with servers.gunicorn(SIGNED_FLASK, tmp_path, "--max-requests", "2", **stored(tmp_path)) as server:
@@ -306,9 +299,6 @@ def short_lived(script: str, folder: Path, environ: dict[str, str]) -> subproces
         timeout=60,
         check=False,
     )
-
-
-# Greenlets
 
 
 # Forks

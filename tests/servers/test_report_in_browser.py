@@ -73,33 +73,6 @@ def test_no_width_scrolls_sideways(path: str, base: str, browser: Any) -> None:
     page.close()
 
 
-@pytest.mark.parametrize("path", PAGES)
-def test_it_is_the_same_without_javascript(path: str, base: str, browser: Any) -> None:
-    texts = []
-    for enabled in (True, False):
-        context = browser.new_context(java_script_enabled=enabled)
-        page = context.new_page()
-        page.goto(base + path)
-        texts.append(page.locator("main").inner_text())
-        context.close()
-    assert texts[0] == texts[1] != ""
-
-
-def test_pages_are_searched_and_followed_without_javascript(base: str, browser: Any) -> None:
-    context = browser.new_context(java_script_enabled=False)
-    page = context.new_page()
-    page.goto(base)
-    page.get_by_role("link", name="Pages", exact=True).click()
-    page.get_by_label("Path contains").fill("menu")
-    page.get_by_role("button", name="Show").click()
-    page.get_by_role("link", name="/menu", exact=True).click()
-    assert page.get_by_role("heading", level=1).inner_text() == "/menu"
-    assert "content 4 was first seen" in page.locator(".events").first.inner_text()
-    page.get_by_role("link", name="Overview").click()
-    assert page.url == base
-    context.close()
-
-
 def test_the_keyboard_reaches_the_content_first_and_then_everything(base: str, browser: Any) -> None:
     page = browser.new_page()
     page.goto(base)

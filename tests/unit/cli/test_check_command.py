@@ -140,17 +140,6 @@ def test_sarif(faulty: Path) -> None:
     assert (place["artifactLocation"]["uri"].endswith("sitemap.xml"), place["region"]["startLine"]) == (True, 1)
 
 
-def test_annotations_of_github_neither_end_a_command_nor_control_a_terminal(tmp_path: Path) -> None:
-    file = tmp_path / "sitemap.txt"
-    file.write_text("https://example.com/\n/a\N{RIGHT-TO-LEFT OVERRIDE}\x9b\x07b\n/100%,:\n", encoding="utf-8")
-    output = check(file, "--format", "github").stdout
-    assert "/a\\u202e\\x9b\\x07b" in output
-    assert output.replace("\n", "").isprintable()
-    line = output.splitlines()[-1]
-    assert line.startswith(f"::error file={file},line=3,title=loc-relative")
-    assert line.endswith("::/100%25,:: '/100%25,:' is not an absolute URL")
-
-
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
@@ -161,8 +150,6 @@ def test_annotations_of_github_neither_end_a_command_nor_control_a_terminal(tmp_
         (["sitemap.xml", "--ignore", "loc-nonsense"], "'loc-nonsense' is neither the code of a rule nor a family"),
         (["sitemap.xml", "--ignore", "loc-fragmnt"], "did you mean loc-fragment?"),
         (["--explain", "nonsense"], "--explain FAMILY lists the codes of a family: fetch, xml, documents, "),
-        (["localhost:5911"], "for a server, give http://localhost:5911"),
-        (["127.0.0.1:5911/sitemap.xml"], "for a server, give http://127.0.0.1:5911/sitemap.xml"),
         (["https://example.com", "--base-url", "https://example.com"], "--base-url is for a file or an app"),
         (["sitemap.xml", "--json", "--format", "sarif"], "--json and --format sarif exclude each other"),
     ],

@@ -256,11 +256,11 @@ def test_the_evidence_of_a_page_has_what_its_response_said() -> None:
     sample.pages["/later"] = Page(403)
     sample.visit("/later")
     expected = {
-        "/stated": "Date it states 2025-05-02",
-        "/noindex": "Refused its X-Robots-Tag says noindex",
-        "/meta": "Refused its robots meta tag says noindex",
+        "/stated": "date it states 2025-05-02",
+        "/noindex": "refused its X-Robots-Tag says noindex",
+        "/meta": "refused its robots meta tag says noindex",
         "/away": "it leads to another page at once",
-        "/later": "Waits for confirmation an answer of 403",
+        "/later": "waits for confirmation an answer of 403",
     }
     for path, text in expected.items():
         assert text in text_of(get(sample, "/page", f"path={path}"))
