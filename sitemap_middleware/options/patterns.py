@@ -77,9 +77,6 @@ class Pattern:
         """Whether a decoded path matches. ``*`` matches any characters, slashes included."""
         return path == self.text if self._matches is None else self._matches(path) is not None
 
-    def __repr__(self) -> str:
-        return f"Pattern({self.text!r})"
-
 
 class Patterns:
     """The patterns of one option."""

@@ -16,9 +16,6 @@ from .django_sitemaps import SETTING, sitemap_sections
 from .django_urlconf import View, own_connections, resolve, views
 from .route_discovery import Position, RouterPaths
 
-_MAX_DECORATORS: Final = 32
-"""Decorators of one view that are looked through."""
-
 _ADMIN: Final = "it is part of Django's admin"
 _REDIRECT: Final = HiddenReason("it declares a redirect", is_declared=True)
 _FILES: Final = HiddenReason("it serves static files", is_declared=True)
@@ -97,14 +94,14 @@ def _answers_get(callback: Any) -> bool:
         methods = options.get("http_method_names", getattr(view_class, "http_method_names", ()))
         if not hasattr(view_class, "get") or "get" not in methods:
             return False
-    layer, depth = callback, 0
-    while layer is not None and depth < _MAX_DECORATORS:
+    layer = callback
+    while layer is not None:
         names = getattr(getattr(layer, "__code__", None), "co_freevars", ())
         if "request_method_list" in names:
             allowed = layer.__closure__[names.index("request_method_list")].cell_contents
             if "GET" not in allowed:
                 return False
-        layer, depth = getattr(layer, "__wrapped__", None), depth + 1
+        layer = getattr(layer, "__wrapped__", None)
     return True
 
 

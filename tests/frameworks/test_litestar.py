@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 from litestar import Controller, Litestar, MediaType, Response, Router, WebSocket, asgi, get, post, websocket
-from litestar.datastructures import State
 from litestar.response import Redirect, Template
 from litestar.response.base import ASGIResponse
 from litestar.types import ASGIApp
@@ -208,15 +207,6 @@ def test_allowed_hosts_are_the_apps_trusted_hosts() -> None:
 
 
 # The plugin
-
-
-def test_the_plugin_keeps_what_the_app_has_in_its_state() -> None:
-    plugin = SitemapPlugin(base_url=BASE, store="memory://")
-    app = Litestar([page()], openapi_config=None, plugins=[plugin], state=State({"sitemap": "the app's own"}))
-    assert app.state.sitemap == "the app's own"
-    assert SitemapMiddleware.of(app).service.options.path == "/sitemap.xml"
-    assert listed(app) == ["/"]
-    assert app.state.sitemap == "the app's own"
 
 
 def test_the_plugin_answers_without_and_with_a_lifespan_and_saves_when_it_ends() -> None:

@@ -119,13 +119,6 @@ RUNNERS = {
         PYTEST,
         ["-m", "pytest", "-q", "-p", "xdist", "-p", "no:cacheprovider", "-n1", "test_site.py"],
     ),
-    "pytest, started after the app was imported": (
-        PYTEST,
-        [
-            "-c",
-            "import site_app, pytest, sys; sys.exit(pytest.main(['-q', '-p', 'no:cacheprovider']))",
-        ],
-    ),
     "unittest": (UNITTEST, ["-m", "unittest", "-q", "test_site"]),
 }
 
@@ -161,16 +154,6 @@ def test_test_run_leaves_no_file_and_isolates_its_tests(app: str, runner: str, l
     )
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["instance", "site_app.py", "test_site.py"]
-
-
-def test_app_with_testing_enabled_is_a_test_run() -> None:
-    app = flask.Flask(__name__)
-    store = FallbackStore(app=app, tested=lambda app: app.testing)
-    assert not store.decide_if_tested()
-    app.testing = True
-    assert store.decide_if_tested()
-    app.testing = False
-    assert store.decide_if_tested()  # the first decision holds
 
 
 # What is renewed
