@@ -15,7 +15,7 @@ from sitemap_middleware.evidence.observations import Observation, at_merge
 from sitemap_middleware.evidence.page_verdict import page_verdict
 from sitemap_middleware.evidence.response_parser import parse_response
 from sitemap_middleware.evidence.site_signals import site_signals
-from sitemap_middleware.evidence.soft_404 import find_equal_pages, first_equal_page
+from sitemap_middleware.evidence.soft_404 import find_equal_pages
 from sitemap_middleware.evidence.value_history import VOLATILE
 from sitemap_middleware.http.captured_response import CapturedResponse
 from sitemap_middleware.models import Page as Known
@@ -277,5 +277,5 @@ def dated(known: dict[str, Known], at: float, installed: tuple[int, ...] = ()) -
     return {
         path: lastmod(None, page, None, around, now)
         for path, page in zip(known, pages, strict=True)
-        if page_verdict(page).listed and first_equal_page(page, equal_pages) is None
+        if page_verdict(page).listed and page.path not in equal_pages
     }

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Final
 from urllib.parse import unquote
 
@@ -28,23 +28,19 @@ Rank = tuple[bool, int, int, str]
 """The order of equal pages: whether its trailing slash differs from its route's, when the page was first seen, the
 number of capital letters in its path, and the path."""
 
-EqualPages = Mapping[EqualityKey, Rank]
-"""Of equal pages the first one, which is no soft 404 itself."""
 
-
-def find_equal_pages(pages: Iterable[Page]) -> EqualPages:
-    """The equal pages among some, as far as they are enough to be soft 404s."""
-    ranks: defaultdict[EqualityKey, list[Rank]] = defaultdict(list)
+def find_equal_pages(pages: Iterable[Page]) -> dict[str, str]:
+    """The soft 404s among some pages, by path: the path of the page that is listed instead."""
+    groups: defaultdict[EqualityKey, list[Page]] = defaultdict(list)
     for page in pages:
         for key in _equality_keys(page):
-            ranks[key].append(_rank(page))
-    return {key: min(of_key) for key, of_key in ranks.items() if len(of_key) >= key[0]}
-
-
-def first_equal_page(page: Page, equal_pages: EqualPages) -> str | None:
-    """The path of the page that is listed instead of this one; None if this page is not a soft 404."""
-    first = min([equal_pages[key] for key in _equality_keys(page) if key in equal_pages], default=None)
-    return first[-1] if first is not None and first < _rank(page) else None
+            groups[key].append(page)
+    instead: dict[str, Rank] = {}
+    for (least, *_), group in groups.items():
+        if len(group) >= least:
+            first, *others = sorted(map(_rank, group))
+            instead |= {rank[-1]: min(first, instead.get(rank[-1], first)) for rank in others}
+    return {path: first[-1] for path, first in instead.items()}
 
 
 def _equality_keys(page: Page) -> Iterator[EqualityKey]:
@@ -68,5 +64,6 @@ def _rank(page: Page) -> Rank:
 
 def _plain_path(path: str) -> str:
     """A decoded path without what different spellings of one path differ in: case, punctuation, zeros, last slash."""
-    text = unicodedata.normalize("NFKC", re.sub(r"(?<![0-9.])0+(?=[0-9])", "", unquote(path.rstrip("/")))).casefold()
-    return "".join(char for char in text if char.isalnum() or char == "/")
+    text = re.sub(r"(?<![0-9.])0+(?=[0-9])|(?<=\.[0-9])0+(?![0-9])", "", unquote(path.rstrip("/")))
+    text = unicodedata.normalize("NFKC", text).casefold()
+    return re.sub(r"[^\w/]|_", "", text)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 from urllib.parse import unquote
 
-from ..evidence.soft_404 import find_equal_pages, first_equal_page
+from ..evidence.soft_404 import find_equal_pages
 from ..http.messages import AsyncCollector
 from ..http.robots_parser import RobotsRules
 from ..http.urls import quote_path
@@ -103,7 +103,7 @@ def learned_candidates(snapshot: SiteSnapshot, pages: Collection[Page]) -> Itera
             learned.append((page, route))
     equal_pages = find_equal_pages(in_pieces((page for page, _ in learned), PIECE_PAGES))
     for page, route in learned:
-        yield Candidate(page.path, route, page, equal_page=first_equal_page(page, equal_pages))
+        yield Candidate(page.path, route, page, equal_page=equal_pages.get(page.path))
 
 
 def stored_candidates(snapshot: SiteSnapshot, path: str | None = None) -> Iterator[Candidate]:
