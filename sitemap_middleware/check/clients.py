@@ -112,7 +112,6 @@ class Robots:
         named = _SITEMAP_LINE.findall("\n".join(self.text.splitlines()))
         self.sitemaps: list[str] = [*dict.fromkeys(named)]
         self.is_html = self.text.lstrip().startswith("<")
-        self.is_too_large = len(body) > MAX_ROBOTS_BYTES
         self.forbids_all = response.status >= 500
         """Whether crawlers request nothing of the host, as its rules cannot be read (RFC 9309, section 2.3.1.4)."""
         self._of_search_engines = RobotsRules(self.text)

@@ -33,7 +33,6 @@ MAX_ARTICLES: Final = 1_000
 _HTML: Final = re.compile(rb"<(?:!doctype\s+html|html|head|body)[\s>]", re.IGNORECASE)
 _UTF_16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, b"<\0", b"\0<")
 _URL_LINE: Final = re.compile(rb"https?://", re.IGNORECASE)
-_UTF_8_NAMES: Final = frozenset({"utf-8", "utf8", "us-ascii", "ascii", ""})
 
 _SITEMAP: Final = "http://www.sitemaps.org/schemas/sitemap/0.9"
 _OLD_SITEMAP: Final = "://www.google.com/schemas/sitemap/0.84"
@@ -121,8 +120,6 @@ class Document:
         self._root(next(elements))
         for element in elements:
             self._child(element)
-        if reader.encoding.lower() not in _UTF_8_NAMES:
-            self._add(("xml-encoding-declared", f"the declared encoding is {reader.encoding[:100]}"))
         # All articles may have gone from a sitemap of news.
         if self.kind == "feed" or any("sitemap-news" in space for space in reader.namespaces.values()):
             self._entries = self._entries or 1

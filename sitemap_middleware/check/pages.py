@@ -14,7 +14,6 @@ from ..evidence.observations import HTML_TYPES
 from ..evidence.response_headers import ResponseHeaders
 from ..evidence.response_parser import decode_body
 from ..http.captured_response import MAX_HTML_BYTES
-from ..http.robots_parser import MAX_ROBOTS_BYTES
 from .clients import Client, Failure, Response, Robots
 from .findings import Problem, quoted, shortened
 from .run import ListedUrl, Run
@@ -179,8 +178,6 @@ def _robots_problems(robots: Robots, documents: Sequence[str]) -> Iterator[Probl
     if robots.is_html:
         yield "robots-html", "the response is an HTML page"
         return
-    if robots.is_too_large:
-        yield "robots-too-large", f"the file has more than {MAX_ROBOTS_BYTES // 1024} KiB"
     own_host, found = check_loc(robots.url).host, set[str]()
     for name in robots.sitemaps:
         loc = check_loc(name, is_page=False)

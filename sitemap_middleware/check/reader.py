@@ -68,10 +68,8 @@ class Unreadable(Exception):
 def pieces_of(stream: io.BufferedIOBase, end: Problem | None, *, is_declared_gzip: bool) -> Iterator[bytes]:
     """Yield what a stream contains, decompressed if it is gzip, whatever the document is named. Raises `Unreadable`.
 
-    Args:
-        stream: the stream.
-        end: what is wrong if the stream ends before the document does.
-        is_declared_gzip: whether the stream was compressed on its way, so that it may be gzip twice.
+    `end` is what is wrong if the stream ends before the document does; with `is_declared_gzip` it was compressed on its
+    way, so that it may be gzip twice.
     """
     size = 0
     try:
@@ -109,7 +107,6 @@ class XmlReader:
 
     def __init__(self, report: Callable[[Problem, int], None]) -> None:
         self.namespaces: dict[str, str] = {}
-        self.encoding = ""
         self._report = report
         self._open: list[Element] = []
         self._complete: list[Element] = []
@@ -203,9 +200,8 @@ class XmlReader:
     def _doctype(self, name: str, *_: object) -> None:
         raise Unreadable(("xml-dtd", f"the document has a DTD: <!DOCTYPE {name[:100]}"), *self._position())
 
-    def _declaration(self, _version: str, encoding: str | None, _standalone: int) -> None:
+    def _declaration(self, *_: object) -> None:
         self._has_declaration = True
-        self.encoding = encoding or ""
 
     def _position(self) -> tuple[int, int]:
         return self._parser.CurrentLineNumber, self._parser.CurrentColumnNumber + 1

@@ -54,14 +54,7 @@ class ListedUrl:
 
 
 class Run:
-    """One run.
-
-    Args:
-        now: the moment by which a date is in the future, in POSIX seconds.
-        request_time: when the first document was requested. None if the documents are files.
-        ignored: codes that are not reported.
-        limit: findings of one code that are kept; further ones are counted. 0 keeps all.
-    """
+    """One run. `request_time` is when the first document was requested; None if the documents are files."""
 
     def __init__(self, now: float, request_time: float | None, ignored: Collection[str], limit: int) -> None:
         self.now = now

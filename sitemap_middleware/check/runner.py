@@ -85,14 +85,8 @@ async def check_sitemap(
 ) -> Result:
     """Check a sitemap.
 
-    Args:
-        source: where its documents come from.
-        settings: what is checked.
-        client: requests pages and robots.txt. None if there is nothing to request.
-        known: returns what the middleware knows of the app's pages.
-        earlier: the URLs that an earlier run listed.
-        clock: returns POSIX seconds.
-        on_progress: is called after each document and page.
+    `client` requests pages and robots.txt, `known` returns what the middleware knows of the app's pages, and `earlier`
+    has the URLs that an earlier run listed.
     """
     run = Run(clock(), source.request_time, settings.ignored, settings.limit)
     await _read_documents(source, run, settings.max_documents, on_progress)

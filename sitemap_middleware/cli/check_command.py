@@ -130,7 +130,6 @@ def _ignored(select: tuple[str, ...], ignore: tuple[str, ...]) -> set[str]:
     type=click.Path(path_type=Path, dir_okay=False),
     help="Report URLs of FILE that are no longer listed. FILE is written if it does not exist.",
 )
-@click.option("--update-baseline", is_flag=True, help="Write the URLs that are listed now to the file of --baseline.")
 @click.option(
     "--format",
     "output_format",
@@ -159,7 +158,6 @@ def check(
     ignore_robots: bool,
     pages: str | None,
     baseline: Path | None,
-    update_baseline: bool,
     output_format: str,
     as_json: bool,
     **options: Any,
@@ -180,8 +178,6 @@ def check(
 
     URLs, and the pages of a FILE, need the extra check.
     """
-    if update_baseline and baseline is None:
-        raise CommandError("--update-baseline needs --baseline FILE, which names the file that it writes")
     if as_json and output_format not in ("text", "json"):
         raise CommandError(f"--json and --format {output_format} exclude each other: leave one of them out")
     mode = Pages(pages) if pages else Pages.SAMPLE if _path_of_documents(app) is None else Pages.NONE
@@ -200,7 +196,7 @@ def check(
                 )
 
         result = asyncio.run(run())
-    if baseline is not None and (update_baseline or not baseline.exists()):
+    if baseline is not None and not baseline.exists():
         _write_baseline(baseline, result)
     _print("json" if as_json else output_format, result, limit)
     worst = [*Severity][: [*Severity].index(Severity(fail_on)) + 1]

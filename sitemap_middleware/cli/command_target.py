@@ -224,8 +224,8 @@ class Target:
         other = base_url_of_key(others[0])
         return f"the store has no pages of {site.base_url}, but of other sites: give --base-url {other}"
 
-    def find_page(self, page: str, snapshots: Sequence[SiteSnapshot]) -> tuple[SiteSnapshot, str]:
-        """Return the snapshot of the site that a URL or path belongs to, and its decoded path.
+    def find_page(self, page: str, snapshots: Sequence[SiteSnapshot]) -> tuple[str, SiteSnapshot]:
+        """Return the decoded path of a URL or path, and the snapshot of the site that it belongs to.
 
         Raises `CommandError` if it is not a page of the app.
         """
@@ -253,7 +253,7 @@ class Target:
             path = path[len(root) :] or "/"
         elif root and not page.startswith("/"):
             raise CommandError(f"{page!r} is not below the root path {root} of the app")
-        return snapshot, unquote(path)
+        return unquote(path), snapshot
 
     def _snapshot_of_url(self, parts: SplitResult, snapshots: Sequence[SiteSnapshot]) -> SiteSnapshot | None:
         """Return the snapshot of the site that a URL belongs to; None if the app does not serve its host.

@@ -9,13 +9,12 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
 
-from ..evidence.page_verdict import Explanation
 from ..http.urls import without_password
 from ..listing.candidates import SiteSnapshot
 from ..options.sources import Setting
@@ -63,36 +62,18 @@ def explain(app: Any, pages: tuple[str, ...], *, as_json: bool, **options: Any) 
     The exit status is 0 if all are listed, 1 if one is not, and 2 for an error.
     """
     with _view(app, "reading", **options) as (target, snapshots, notes):
-        explanations, errors = _explain_pages(target, pages, snapshots)
+        explanations = [target.service.explain(*target.find_page(page, snapshots)) for page in pages]
         failures = [*dict.fromkeys(target.service.failing_values(snapshots))]
-    if as_json and explanations:
+    if as_json:
         _print_json([results.explanation_as_json(explanation, [*failures, *notes]) for explanation in explanations])
-    elif not as_json:
+    else:
         for failure in failures:
             print_line(console(), f"warning: {failure}", "bold red")
         for index, explanation in enumerate(explanations):
             if index:
                 click.echo()
             results.print_explanation(explanation, notes)
-    for error in errors:
-        error.show()
-    if errors:
-        sys.exit(2)
     sys.exit(0 if all(explanation.listed for explanation in explanations) else 1)
-
-
-def _explain_pages(
-    target: Target, pages: Sequence[str], snapshots: Sequence[SiteSnapshot]
-) -> tuple[list[Explanation], list[CommandError]]:
-    """Return the explanation of each page, and the errors of the other pages."""
-    explanations, errors = [], []
-    for page in pages:
-        try:
-            snapshot, path = target.find_page(page, snapshots)
-            explanations.append(target.service.explain(path, snapshot))
-        except CommandError as error:
-            errors.append(error)
-    return explanations, errors
 
 
 @click.command(name="list")

@@ -96,12 +96,10 @@ def crawl_report(
 
     Args:
         logs: paths of files; `-` is standard input.
-        identities: finds out whose addresses are.
         listed: the URLs of the sitemap; None if it is not known.
         since: POSIX seconds. Earlier visits do not count.
         host: if lines name hosts, those of others do not count. Default: the host of the listed URLs, if they have one.
         reason_of: says why a page is not listed, given its decoded path.
-        on_progress: is told how many lines were read.
     """
     pages: dict[str, str] | None = None
     if listed is not None:
