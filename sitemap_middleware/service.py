@@ -39,7 +39,7 @@ from .report.request_handler import ReportHandler
 from .routing.current_routes import AppRoutes
 from .routing.hosts import SiteResolver
 from .stores.base import Store
-from .stores.breaker import StoreClock, with_circuit_breaker
+from .stores.breaker import GuardedStore, StoreClock
 from .stores.sqlite import MemoryStore
 from .util import FaultLog, call_before_threads_are_joined
 
@@ -66,7 +66,7 @@ class SitemapService(ServiceInspection):
         self.store = store
         self.app_routes: AppRoutes = AppRoutes(app, options)
         self.log_fault: FaultLog = FaultLog()
-        self._guarded_store = with_circuit_breaker(store, options.clock)
+        self._guarded_store = GuardedStore(store, options.clock)  # type: ignore[abstract] # it sets its methods itself
         self.site_resolver: SiteResolver = SiteResolver(self.app_routes, options)
         self._store_clock = StoreClock(self._guarded_store, options.clock)
         buffer = ResponseBuffer(self._save, options.clock)

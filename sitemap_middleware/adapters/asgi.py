@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from contextlib import closing, suppress
+from contextlib import suppress
 from contextvars import Context
 from functools import partial
 from typing import Any, Final
 
 from anyio import CapacityLimiter
-from anyio.lowlevel import checkpoint
 from anyio.to_thread import run_sync
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -169,11 +168,6 @@ async def send_response(response: Response, _: Scope, __: Receive, send: Send) -
     headers = [(name.lower().encode(), value.encode("latin-1")) for name, value in response.headers]
     await send({"type": "http.response.start", "status": response.status, "headers": headers})
     with suppress(OSError):  # the client has disconnected (ASGI, "Disconnected Client")
-        if response.parts is not None:
-            with closing(response.parts):
-                for part in response.parts:
-                    await send({"type": "http.response.body", "body": part, "more_body": True})
-                    await checkpoint()  # a server with free buffers does not yield, and other requests must run
         await send({"type": "http.response.body", "body": response.body})
 
 

@@ -132,7 +132,7 @@ class WSGIMiddleware:
 def send_response(response: Response, _: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
     """Send a response of the middleware itself. With the first argument bound, this is a WSGI application."""
     start_response(f"{response.status} {HTTPStatus(response.status).phrase}", list(response.headers))
-    return [response.body] if response.parts is None else response.parts
+    return [response.body]
 
 
 class WSGIExchange:

@@ -66,7 +66,7 @@ class SitemapMiddleware:
                 if response is None:
                     exchange.page = app.service.observe(own, exchange.key)
         if response is not None:
-            return http_response(response, is_async=False)
+            return http_response(response)
         answer = self.get_response(request)
         if own is not None and app.service.sitemap_handler.amends(own):
             return amended_response(answer, app, own)
@@ -83,7 +83,7 @@ class SitemapMiddleware:
                 if response is None:
                     exchange.page = app.service.observe(own, exchange.key)
         if response is not None:
-            return http_response(response, is_async=True)
+            return http_response(response)
         answer: HttpResponseBase = await self.get_response(request)
         if own is not None and app.service.sitemap_handler.amends(own):
             amended: HttpResponseBase = await run_sync(amended_response, answer, app, own, limiter=thread_limiter())

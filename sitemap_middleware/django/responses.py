@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
-from contextlib import closing
 from contextvars import Context
 from typing import TYPE_CHECKING, Any
 
-from django.http import HttpResponse, StreamingHttpResponse
+from django.http import HttpResponse
 
 from ..adapters.wsgi import ObservedIterator, observed_body
 from ..http.messages import Response
 
 if TYPE_CHECKING:
-    from django.http.response import HttpResponseBase
-
     from ..adapters.asgi import ASGIExchange
     from ..adapters.wsgi import WSGIExchange
     from ..http.messages import Request
@@ -68,19 +64,14 @@ def amended_response(answer: Any, app: Any, own: Request) -> Any:
     amended = Context().run(app.service.sitemap_handler.amended, own, held)
     if amended is None:
         return answer
-    response: Any = http_response(amended, is_async=False)
+    response: Any = http_response(amended)
     response._resource_closers += answer._resource_closers  # what the project's response has open
     return response
 
 
-def http_response(response: Response, *, is_async: bool) -> HttpResponseBase:
+def http_response(response: Response) -> HttpResponse:
     """Make Django's response of one of the middleware itself."""
-    answer: HttpResponseBase
-    if response.parts is None:
-        answer = HttpResponse(response.body, status=response.status)
-    else:
-        parts: Any = _parts(response.parts) if is_async else response.parts
-        answer = StreamingHttpResponse(parts, status=response.status)
+    answer = HttpResponse(response.body, status=response.status)
     del answer["Content-Type"]
     for name, value in response.headers:
         if name == "set-cookie":  # Django keeps them apart
@@ -88,11 +79,3 @@ def http_response(response: Response, *, is_async: bool) -> HttpResponseBase:
         else:
             answer[name] = value
     return answer
-
-
-async def _parts(parts: Any) -> AsyncIterator[bytes]:
-    """A long document part by part. Other requests run in between."""
-    with closing(parts):
-        for part in parts:
-            yield part
-            await asyncio.sleep(0)

@@ -23,9 +23,6 @@ from ..routing.route_table import LEARNED_SECTION, ROUTES_SECTION
 from ..stores.base import PART_PAGES, UNLEARNED_PART, Store
 from .xml import Document, etag_of, urlsets
 
-WAIT_SECONDS: Final = 1.0
-"""Seconds that a request waits for documents that are being rendered if there are earlier ones to serve."""
-
 MAX_AGE_FACTOR: Final = 10
 """Values are valid for this many times the time that reading them took, or `max_age` if that is longer."""
 
@@ -65,18 +62,13 @@ class PartSource:
     def is_due(self, part: Part | None, now: float) -> bool:
         """Whether it is to be rendered again, given what was rendered last.
 
-        Slow providers are called less often, so that they run for a tenth of the time at most. If `refresh` asks for
-        one that takes longer than a request waits, it runs for half of the time.
+        Slow providers are called less often, so that they run for a tenth of the time at most, unless `refresh` asks.
         """
-        if part is None:
+        if part is None or part.mark != self.mark:
             return True
-        age, pause = now - part.at, 0.0
-        if self.kind == "values" and part.mark == self.mark:
-            pause = MAX_AGE_FACTOR * part.seconds
-        elif self.kind == "values" and part.seconds > WAIT_SECONDS:
-            pause = part.seconds
-        is_changed = (part.key, part.mark) != (self.key, self.mark)
-        return age < 0 or (age >= pause and (is_changed or age >= self.max_age))
+        age = now - part.at
+        pause = MAX_AGE_FACTOR * part.seconds if self.kind == "values" else 0.0
+        return age < 0 or (age >= pause and (part.key != self.key or age >= self.max_age))
 
 
 def part_sources(
@@ -162,11 +154,6 @@ class SavedParts:
             if etag_of(gzip.decompress(gzipped)) == document.etag:
                 return document._replace(gzipped=gzipped)
         return None
-
-    def forget_if_same(self, owner: BaseURL, name: str, part: Part) -> None:
-        """Have a part rendered again whose XML the store has lost, unless it has been by now."""
-        if self.load(owner, [name]).get(name) == part:
-            self._store.save(owner, {_record_name(name): None})
 
     def render(
         self, owner: BaseURL, source: PartSource, previous: Part | None, on_document: Callable[[Document], object]

@@ -25,7 +25,7 @@ from ..routing.route_table import RouteTable
 from ..stores.base import UNLEARNED_PART, PartState, Store
 from ..stores.breaker import StoreClock
 from ..util import WorkerId, reset_after_fork, resolve, run_in_background
-from .parts import WAIT_SECONDS, Part, PartSource, SavedParts, part_sources
+from .parts import Part, PartSource, SavedParts, part_sources
 from .reasons import PROVIDER_FAILING_REASON, BeingGenerated, Unavailable
 from .site_sitemap import MissingXMLError, SiteSitemap
 from .xml import Document
@@ -37,6 +37,9 @@ MAX_SITES: Final = 64
 
 FRESH_SECONDS: Final = 1.0
 """Seconds for which documents are served without reading the store."""
+
+WAIT_SECONDS: Final = 1.0
+"""Seconds that a request waits for documents that are being rendered if there are earlier ones to serve."""
 
 FIRST_WAIT_SECONDS: Final = 10.0
 """Seconds that a request waits for documents that are being rendered if there are none to serve meanwhile."""
@@ -101,7 +104,7 @@ class Publisher:
         """What is known of the sitemap of a site."""
         sitemap = self._sites.get(site.base_url)
         if sitemap is None:
-            new = SiteSitemap(site.base_url, self._options.path, self.saved_parts, self._clock())
+            new = SiteSitemap(site.base_url, self._options.path, self.saved_parts)
             sitemap = self._sites.setdefault(site.base_url, new)
             while len(self._sites) > MAX_SITES:
                 self._sites.popitem(last=False)
@@ -143,7 +146,7 @@ class Publisher:
             self._refresh(sitemap, snapshot, request, marks)
             try:
                 document = sitemap.find(path)
-            except MissingXMLError:  # another worker has rendered it again meanwhile, or the store has lost it
+            except MissingXMLError:  # another worker has rendered it again meanwhile
                 sitemap.made_of = None
                 self._refresh(sitemap, snapshot, request, marks)
                 document = sitemap.find(path)
@@ -171,7 +174,8 @@ class Publisher:
         context = self._entries.evaluation_context(snapshot, states, version)
         sources = part_sources(self._entries, self._options.max_age, context, states, marks)
         parts = sitemap.parts = self.saved_parts.load(site.base_url, [source.name for source in sources])
-        self._note_values(sitemap, [source for source in sources if source.kind == "values"], now)
+        read_at = [parts[source.name].at for source in sources if source.kind == "values" and source.name in parts]
+        sitemap.values_age = max((now - at for at in read_at), default=0.0)
         due = [source for source in sources if self._is_due(source, parts)]
         is_short = sum(source.pages for source in due) <= MAX_WAITED_PAGES
         here = [source for source in due if source.kind == "routes" or (source.kind == "learned" and is_short)]
@@ -208,13 +212,6 @@ class Publisher:
             )
             self._on_loss(site)
             raise BeingGenerated
-
-    def _note_values(self, sitemap: SiteSitemap, values: Collection[PartSource], now: float) -> None:
-        """Note how old the items of providers are, and forget the failures of those that are gone."""
-        parts = [sitemap.parts.get(source.name) for source in values]
-        sitemap.values_age = max([0.0, *(now - (part.at if part else sitemap.created_at) for part in parts)])
-        for name in sitemap.failing.keys() - {source.name for source in values}:
-            sitemap.failing.pop(name, None)
 
     def _render_in_background(self, sitemap: SiteSitemap, due: Collection[PartSource], request: Request) -> None:
         """Render parts after this request, or at the same time, and wait a moment.

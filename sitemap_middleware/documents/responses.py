@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Generator, Iterable
+from collections.abc import Iterable
+from datetime import UTC, datetime
 from email.utils import formatdate
-from io import BytesIO
 from typing import Final
 
 from werkzeug.datastructures import Accept
-from werkzeug.http import parse_accept_header, parse_date, parse_etags
+from werkzeug.http import parse_accept_header
+from werkzeug.sansio.http import is_resource_modified
 
 from ..http.messages import Request, Response
 from .xml import Document
 
 HeaderFields = list[tuple[str, str]]
 
-PART_BYTES: Final = 64 * 1024
-"""Size of the parts in which a long document is sent. One is decompressed in well under a millisecond."""
-
-MAX_SINGLE_PART_BYTES: Final = 256 * 1024
-"""Size of the longest document that is decompressed and sent in one piece; longer ones are sent in parts."""
-
 _MAX_IF_NONE_MATCH_CHARS: Final = 4096
-"""Maximum length of If-None-Match; a longer one is ignored. Older versions of Werkzeug parse it in quadratic time."""
+"""How much of If-None-Match is read. Older versions of Werkzeug parse it in quadratic time."""
 _BODY_HEADERS: Final = frozenset(
     {"content-length", "content-encoding", "etag", "content-md5", "digest", "content-digest", "repr-digest"}
 )
@@ -48,7 +43,12 @@ def document_response(document: Document, request: Request, now: float, max_age:
     ]
     if since is not None:
         fields.append(("Last-Modified", formatdate(since, usegmt=True)))
-    if _is_not_modified(sent.get("if-none-match"), sent.get("if-modified-since"), tag, since):
+    if not is_resource_modified(
+        http_if_none_match=sent.get("if-none-match", "")[:_MAX_IF_NONE_MATCH_CHARS],
+        http_if_modified_since=sent.get("if-modified-since"),
+        etag=tag,
+        last_modified=None if since is None else datetime.fromtimestamp(since, UTC),
+    ):
         return Response(304, fields)
     size = document.gzipped_size if as_gzip else document.size
     if as_gzip:
@@ -58,16 +58,7 @@ def document_response(document: Document, request: Request, now: float, max_age:
         return Response(200, fields)
     if as_gzip:
         return Response(200, fields, document.gzipped)
-    if size > MAX_SINGLE_PART_BYTES:
-        return Response(200, fields, parts=_parts(document.gzipped))
     return Response(200, fields, gzip.decompress(document.gzipped))
-
-
-def _parts(gzipped: bytes) -> Generator[bytes]:
-    """A long body, decompressed part by part."""
-    with gzip.open(BytesIO(gzipped)) as body:
-        while part := body.read(PART_BYTES):
-            yield part
 
 
 def error_response(method: str, status: int, reason: str, fields: Iterable[tuple[str, str]] = ()) -> Response:
@@ -92,13 +83,3 @@ def accepts_gzip(accept_encoding: str) -> bool:
     """Whether a client accepts gzip, and does not prefer the plain bytes (RFC 9110, section 12.5.3)."""
     accepted = parse_accept_header(accept_encoding, Accept)
     return 0 < accepted.quality("gzip") >= accepted.quality("identity")
-
-
-def _is_not_modified(if_none_match: str | None, if_modified_since: str | None, tag: str, since: int | None) -> bool:
-    """Whether the client has this representation: by ETag, or by date if it sends no ETag (section 13.2.2)."""
-    if if_none_match is not None:
-        return len(if_none_match) <= _MAX_IF_NONE_MATCH_CHARS and parse_etags(if_none_match).contains_weak(tag)
-    if since is None or if_modified_since is None:
-        return False
-    moment = parse_date(if_modified_since)
-    return moment is not None and moment.timestamp() >= since

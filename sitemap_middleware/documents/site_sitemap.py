@@ -20,16 +20,15 @@ MAX_CACHE_BYTES: Final = 8 * 1024 * 1024
 
 
 class MissingXMLError(StoreError):
-    """The store does not have the XML of a document as it was listed. The next refresh finds or renders another."""
+    """The store does not have the XML of a document as it was listed: another worker has replaced it."""
 
 
 class SiteSitemap:
     """What is known of the sitemap of one site."""
 
-    def __init__(self, base_url: BaseURL, path: str, saved: SavedParts, now: float) -> None:
+    def __init__(self, base_url: BaseURL, path: str, saved: SavedParts) -> None:
         """`path`: of the sitemap itself, decoded."""
         self.base_url = base_url
-        self.created_at = now
         self.lock = threading.Lock()
         """Held while the documents are brought up to date."""
         self.states: Parts = {}
@@ -82,7 +81,7 @@ class SiteSitemap:
         """The document of a path; None if the sitemap has none of this path.
 
         Raises:
-            MissingXMLError: the store has lost the XML of a document, or has that of a newer one.
+            MissingXMLError: the store has the XML of a newer document.
             StoreError: the store fails.
         """
         root = self._find_root() if self._listed else None
@@ -135,9 +134,6 @@ class SiteSitemap:
         if kept is None or kept.figures != document:
             kept = self._saved.load_xml(self.base_url, document)
             if kept is None:
-                for name, part in list(self.parts.items()):
-                    if document in part.documents:
-                        self._saved.forget_if_same(self.base_url, name, part)
-                raise MissingXMLError(f"the XML of {document.name} is missing from the store; it is rendered again")
+                raise MissingXMLError(f"the XML of {document.name} is missing from the store")
         self.keep(kept)
         return kept

@@ -11,12 +11,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
 from typing import Final, NamedTuple
 
+from ..http.urls import with_entities
 from ..models import SitemapUrl
-from ..options.value_checks import MAX_BYTES_PER_DOCUMENT
 from ..util import in_pieces
 
 MAX_ENTRIES: Final = 10_000
-"""Entries in one document. The protocol allows 50,000; smaller ones are rendered and read again sooner."""
+"""Entries in one document. The protocol allows 50,000; smaller ones are rendered and read again sooner. So many cannot
+exceed its 50 MB, because a loc is short enough with its entities, too.
+"""
 
 PIECE_ENTRIES: Final = 200
 """Entries that are rendered at a time, in about a millisecond: then other threads, such as an event loop, may run."""
@@ -27,8 +29,6 @@ _URLSET: Final = (f"{_HEAD}<urlset {_NAMESPACE}>\n", "</urlset>\n")
 """What is before and after the entries of a document."""
 _SITEMAPINDEX: Final = (f"{_HEAD}<sitemapindex {_NAMESPACE}>\n", "</sitemapindex>\n")
 """The same for an index."""
-_URLSET_BYTES: Final = sum(map(len, _URLSET))
-_ENTITIES: Final = (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("'", "&apos;"), ('"', "&quot;"))
 
 
 class Document(NamedTuple):
@@ -63,19 +63,17 @@ class Document(NamedTuple):
 
 
 def urlsets(entries: Iterable[SitemapUrl], name: str) -> Iterator[Document]:
-    """Render entries, in their order, as documents within the limits of the protocol.
+    """Render entries, in their order, as documents of `MAX_ENTRIES` at most.
 
     The first one has this name. The others end in "-2", "-3" and so on, in place of "-1" if it has that.
     """
     lines: list[str] = []
-    size, lastmod, number = _URLSET_BYTES, "", 1
+    lastmod, number = "", 1
     for entry in in_pieces(entries, PIECE_ENTRIES):
-        line = render_url(entry)
-        if len(lines) == MAX_ENTRIES or size + len(line) > MAX_BYTES_PER_DOCUMENT:
+        if len(lines) == MAX_ENTRIES:
             yield _document(_numbered(name, number), _URLSET, lines, lastmod)
-            lines, size, lastmod, number = [], _URLSET_BYTES, "", number + 1
-        lines.append(line)
-        size += len(line)
+            lines, lastmod, number = [], "", number + 1
+        lines.append(render_url(entry))
         if entry.lastmod is not None and entry.lastmod > lastmod:
             lastmod = entry.lastmod
     if lines:
@@ -91,10 +89,7 @@ def sitemapindex(documents: Iterable[tuple[str, str | None]]) -> Document:
 
 def fit_together(documents: Sequence[Document]) -> bool:
     """Whether one document can hold the entries of all."""
-    return (
-        sum(document.entries for document in documents) <= MAX_ENTRIES
-        and sum(document.size for document in documents) <= MAX_BYTES_PER_DOCUMENT
-    )
+    return sum(document.entries for document in documents) <= MAX_ENTRIES
 
 
 def joined(documents: Sequence[Document]) -> Document:
@@ -117,21 +112,13 @@ def render_url(url: SitemapUrl) -> str:
     lastmod_tag = f"<lastmod>{lastmod}</lastmod>" if lastmod else ""
     changefreq_tag = f"<changefreq>{changefreq}</changefreq>" if changefreq else ""
     priority_tag = "" if priority is None else f"<priority>{round(float(priority), 2)}</priority>"
-    return f"<url><loc>{_escaped(loc)}</loc>{lastmod_tag}{changefreq_tag}{priority_tag}</url>\n"
+    return f"<url><loc>{with_entities(loc)}</loc>{lastmod_tag}{changefreq_tag}{priority_tag}</url>\n"
 
 
 def render_sitemap(loc: str, lastmod: str | None) -> str:
     """The `<sitemap>` of one document in an index."""
     lastmod_tag = f"<lastmod>{lastmod}</lastmod>" if lastmod else ""
-    return f"<sitemap><loc>{_escaped(loc)}</loc>{lastmod_tag}</sitemap>\n"
-
-
-def _escaped(url: str) -> str:
-    """A URL with entities. `xml.sax.saxutils.escape` would leave quotes, which the protocol wants escaped."""
-    for character, entity in _ENTITIES:
-        if character in url:
-            url = url.replace(character, entity)
-    return url
+    return f"<sitemap><loc>{with_entities(loc)}</loc>{lastmod_tag}</sitemap>\n"
 
 
 def _numbered(name: str, number: int) -> str:

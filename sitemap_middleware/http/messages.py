@@ -147,5 +147,3 @@ class Response:
     status: int
     headers: Headers
     body: bytes = b""
-    parts: Generator[bytes] | None = None
-    """A long body, made part by part; `body` is then empty. The consumer closes it."""

@@ -18,6 +18,8 @@ MIN_LOC_CHARS: Final = 12
 MAX_LOC_CHARS: Final = 2047
 """"Less than 2,048 characters" (Sitemap 0.9, `<loc>`)."""
 
+_ENTITIES: Final = (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("'", "&apos;"), ('"', "&quot;"))
+
 UNREACHABLE_REASON: Final = "no loc can be written that would lead to this path again"
 LOC_LENGTH_REASON: Final = "its loc would have 2,048 characters or more, or less than 12"
 
@@ -174,9 +176,21 @@ def quote_path(path: str) -> str | None:
 
 
 def loc_of(site: Site, path: str) -> str | None:
-    """The loc of a percent-encoded path; None if it would be too long or too short."""
+    """The loc of a percent-encoded path; None if it would be too long, as it is written in XML, or too short."""
     loc = site.base_url + path
-    return loc if MIN_LOC_CHARS <= len(loc) <= MAX_LOC_CHARS else None
+    return loc if _has_loc_length(loc) else None
+
+
+def _has_loc_length(loc: str) -> bool:
+    return len(loc) >= MIN_LOC_CHARS and len(with_entities(loc)) <= MAX_LOC_CHARS
+
+
+def with_entities(url: str) -> str:
+    """A URL as it is written in XML. `xml.sax.saxutils.escape` would leave quotes, which the protocol wants escaped."""
+    for character, entity in _ENTITIES:
+        if character in url:
+            url = url.replace(character, entity)
+    return url
 
 
 def resolve_loc(site: Site, given: str) -> tuple[str, str]:
@@ -208,7 +222,7 @@ def resolve_loc(site: Site, given: str) -> tuple[str, str]:
     if path is None or parts.query:
         raise ValueError(f"{given!r}: {'it has a query string' if parts.query else UNREACHABLE_REASON}")
     loc = f"{origin}{path}"
-    if not MIN_LOC_CHARS <= len(loc) <= MAX_LOC_CHARS:
+    if not _has_loc_length(loc):
         raise ValueError(f"{given!r:.40}: {LOC_LENGTH_REASON}")
     if not f"{path}/".startswith(f"{site.root}/"):
         return loc, loc

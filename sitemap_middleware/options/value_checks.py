@@ -15,8 +15,6 @@ from typing import Final, Literal
 from ..exceptions import OptionError
 from ..models import CHANGEFREQS, Changefreq
 
-MAX_BYTES_PER_DOCUMENT: Final = 52_428_800
-"""Bytes of one document before compression, "50 MB" (Sitemap 0.9, "Using Sitemap index files")."""
 _ISO_DATE: Final = re.compile(
     r"(\d{4}-\d\d-\d\d)(?:[Tt ](\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)\s?([Zz]|[+-]\d\d(?::?\d\d)?)?)?", re.ASCII
 )

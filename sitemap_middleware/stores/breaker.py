@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, Protocol, cast
+from typing import Any, Final
 
 from ..evidence.dates import CLOCK_SKEW_SECONDS, w3c_from_timestamp
 from ..exceptions import StoreError
@@ -37,23 +37,6 @@ MEASUREMENT_SECONDS: Final = 60
 """Seconds for which the measured difference between the process's clock and the store's is used."""
 
 
-class GuardedStore(Store, Protocol):
-    """A store behind a circuit breaker."""
-
-    failures: int
-    """How many calls of the store have failed."""
-    latency: float
-    """The seconds that a call takes: an average in which the latest calls count most."""
-
-    def retry_now(self) -> None:
-        """Have the next calls reach the store, even if calls are paused: there are no later ones."""
-
-
-def with_circuit_breaker(store: Store, clock: Callable[[], float]) -> GuardedStore:
-    """The same store behind a circuit breaker. `clock` returns POSIX seconds."""
-    return cast("GuardedStore", _CircuitBreaker(store, clock))  # its methods are looked up by name
-
-
 @dataclass(slots=True)
 class _Outage:
     """An operation of the store that fails."""
@@ -63,12 +46,18 @@ class _Outage:
     error: str = ""
 
 
-class _CircuitBreaker:
-    """Forwards every attribute to a store, and guards the methods of the contract. It has no lock: dicts are atomic."""
+class GuardedStore(Store):
+    """A store behind a circuit breaker, with the same methods. It has no lock: dicts are atomic."""
 
     def __init__(self, store: Store, clock: Callable[[], float]) -> None:
+        """`clock` returns POSIX seconds."""
+        for name in {*STORE_METHODS, "now"}:
+            if hasattr(store, name):
+                setattr(self, name, partial(self._call, name))
         self.failures: int = 0
+        """How many calls of the store have failed."""
         self.latency: float = 0.0
+        """The seconds that a call takes: an average in which the latest calls count most."""
         self._store = store
         self._clock = clock
         self._outages: dict[str, _Outage] = {}
@@ -77,14 +66,9 @@ class _CircuitBreaker:
         self._logged_at = -MIN_LOG_INTERVAL_SECONDS
 
     def __getattr__(self, name: str) -> Any:
-        attribute = getattr(self._store, name)
-        if name != "now" and name not in STORE_METHODS:
-            return attribute
-        guarded = partial(self._call, name, attribute)
-        setattr(self, name, guarded)  # the next look-up does not get here
-        return guarded
+        return getattr(self._store, name)  # what a store offers besides
 
-    def _call(self, name: str, method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    def _call(self, name: str, *args: Any, **kwargs: Any) -> Any:
         began, outage = self._clock(), self._outages.get(name)
         if outage is not None:
             # If the clock was set back, retry_at may be far away: then the call is tried.
@@ -92,7 +76,7 @@ class _CircuitBreaker:
                 raise StoreError(f"{outage.error}; it will be tried again shortly")
             outage.retry_at = began + MAX_BACKOFF_SECONDS  # others wait for what this call finds out
         try:
-            result = method(*args, **kwargs)
+            result = getattr(self._store, name)(*args, **kwargs)
         except StoreError as error:
             self._on_failure(name, error, began)
             raise
@@ -104,7 +88,7 @@ class _CircuitBreaker:
         return result
 
     def retry_now(self) -> None:
-        """Have the next calls reach the store, even if calls are paused."""
+        """Have the next calls reach the store, even if calls are paused: there are no later ones."""
         for outage in list(self._outages.values()):
             outage.retry_at = 0.0
 

@@ -144,8 +144,6 @@ class FallbackStore:
             store = SQLiteStore(path)
             store.check_writable()
         except (StoreError, OSError) as error:
-            if isinstance(error.__cause__, TimeoutError):  # another process is opening it: try again later
-                raise
             log.warning(
                 "sitemap store: memory, because %s; its data is lost when the process ends, and every worker serves a"
                 " sitemap of its own: pass SitemapMiddleware a store in a writable folder, or set SITEMAP_STORE",

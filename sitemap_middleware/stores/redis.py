@@ -15,8 +15,7 @@ node. Redis may evict any of them: then the site starts empty.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Collection, Mapping, Sequence
-from hashlib import sha1
+from collections.abc import Callable, Collection, Mapping
 from operator import attrgetter
 from typing import Any, Final, TypeVar
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -87,8 +86,6 @@ return 1
 """
 """Takes, extends or ends a lease. Arguments: the holder, and the seconds."""
 
-_SHA: Final = {script: sha1(script.encode()).hexdigest() for script in (_WRITE, _LEASE)}  # noqa: S324
-
 
 class RedisStore:
     """A store in one database. It connects when it is first used, and again in a forked child.
@@ -155,7 +152,7 @@ class RedisStore:
 
     def lease(self, owner: Owner, name: str, holder: str, seconds: int) -> bool:
         key = self._key(owner, f"lease:{name}")
-        return bool(self._run(lambda client: _eval(client, _LEASE, [key], (holder, min(seconds, MAX_LEASE_SECONDS)))))
+        return bool(self._run(lambda client: client.eval(_LEASE, 1, key, holder, min(seconds, MAX_LEASE_SECONDS))))
 
     def close(self) -> None:
         client, self._client = self._client, None
@@ -220,7 +217,7 @@ class RedisStore:
             if index.get(path) != part:
                 changes.append((2, path, part))
         arguments = [text, plan.state.encode(site), *(value for change in changes for value in change)]
-        return plan.refused if _eval(client, _WRITE, keys, arguments) else None
+        return plan.refused if client.eval(_WRITE, len(keys), *keys, *arguments) else None
 
     def _is_whole(self, client: Any, site: StoreKey, state: SiteState) -> bool:
         """Whether the site has all pages of its state: Redis may have evicted some."""
@@ -285,14 +282,6 @@ class RedisStore:
                 "has an option, or a value of an option, that redis-py does not accept in such a URL"
             ) from None
         return client
-
-
-def _eval(client: Any, script: str, keys: Sequence[str], arguments: Sequence[object]) -> Any:
-    """The result of a script. `register_script` would load it by SCRIPT LOAD, which takes another permission."""
-    try:
-        return client.evalsha(_SHA[script], len(keys), *keys, *arguments)
-    except redis.exceptions.NoScriptError:
-        return client.eval(script, len(keys), *keys, *arguments)
 
 
 def _split_url(url: str) -> tuple[str, dict[str, str]]:

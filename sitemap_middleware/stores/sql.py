@@ -17,7 +17,7 @@ import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from itertools import chain, starmap
+from itertools import starmap
 from operator import attrgetter
 from typing import Any, ClassVar, Final, TypeVar
 
@@ -56,9 +56,6 @@ TABLES: Final = {
 
 VALUES_PER_QUERY: Final = 500
 """The most values in one `IN (...)`."""
-
-ROWS_PER_QUERY: Final = 250
-"""The most rows that one statement inserts: with many, a server takes a third of the time."""
 
 WAIT_SECONDS: Final = 5.0
 """How long a call waits for another one of this process."""
@@ -108,13 +105,13 @@ class SqlStore(ABC):
         call of it takes a few seconds at most. It raises `StoreError`, or an error of the driver.
         """
 
-    def upsert(self, table: str, columns: Sequence[str], keys: int, rows: int = 1, *, replace: bool = True) -> str:
-        """The statement that inserts rows. If there is one of the same keys, which are the first of the columns, it
+    def upsert(self, table: str, columns: Sequence[str], keys: int, *, replace: bool = True) -> str:
+        """The statement that inserts a row. If there is one of the same keys, which are the first of the columns, it
         replaces that, or does nothing.
         """
         changes = ", ".join(f"{column} = excluded.{column}" for column in columns[keys:])
         action = f"UPDATE SET {changes}" if replace else "NOTHING"
-        return f"{insert(table, columns, rows)} ON CONFLICT ({', '.join(columns[:keys])}) DO {action}"
+        return f"{insert(table, columns)} ON CONFLICT ({', '.join(columns[:keys])}) DO {action}"
 
     def create_statements(self) -> list[str]:
         """The statements that create the tables that do not exist, and an index."""
@@ -163,11 +160,12 @@ class SqlStore(ABC):
     def save(self, owner: Owner, records: Mapping[str, bytes | None]) -> None:
         # Sorted: else two processes could wait for each other.
         ordered = sorted((number_of(owner, name), value) for name, value in records.items())
-        deleted = [number for number, value in ordered if value is None]
+        deleted = [(number,) for number, value in ordered if value is None]
+        saved = [item for item in ordered if item[1] is not None]
 
         def write(cursor: Cursor) -> None:
-            self._delete_each(cursor, "DELETE FROM @record WHERE id IN (?*)", [], deleted)
-            self._upsert(cursor, "record", ("id", "value"), 1, [item for item in ordered if item[1] is not None])
+            self._execute_each(cursor, "DELETE FROM @record WHERE id = ?", deleted)
+            self._execute_each(cursor, self.upsert("record", ("id", "value"), 1), saved)
 
         self._run(write, write=True)
 
@@ -264,14 +262,14 @@ class SqlStore(ABC):
             return None
         if not state.parts:  # of a state that could not be read
             cursor.execute(self.query("DELETE FROM @page WHERE site = ?"), (site,))
-        deleted = plan.removed.keys() - plan.saved.keys()
-        self._delete_each(cursor, "DELETE FROM @page WHERE site = ? AND path IN (?*)", [site], deleted)
+        deleted = [(site, path) for path in plan.removed if path not in plan.saved]
+        self._execute_each(cursor, "DELETE FROM @page WHERE site = ? AND path = ?", deleted)
         saved = [
             (site, path, part, encode_page(page))
             for path, part in plan.saved.items()
             if (page := pages[path]) is not None
         ]
-        self._upsert(cursor, "page", ("site", "path", "part", "data"), 2, saved)
+        self._execute_each(cursor, self.upsert("page", ("site", "path", "part", "data"), 2), saved)
         return plan.refused
 
     def _now(self, cursor: Cursor) -> float:
@@ -302,32 +300,19 @@ class SqlStore(ABC):
     def _select_each(self, cursor: Cursor, query: str, first: list[int], values: Collection[Any]) -> list[Any]:
         """The rows of a query whose last values are a list."""
         rows: list[Any] = []
-        for batch in self._in_batches(query, first, values):
-            cursor.execute(*batch)
+        for batch in batches(values, VALUES_PER_QUERY):
+            cursor.execute(self.query(query, len(batch)), [*first, *batch])
             rows += cursor.fetchall()
         return rows
 
-    def _delete_each(self, cursor: Cursor, query: str, first: list[int], values: Collection[Any]) -> None:
-        for batch in self._in_batches(query, first, values):
-            cursor.execute(*batch)
-
-    def _in_batches(self, query: str, first: list[int], values: Collection[Any]) -> Iterator[tuple[str, list[Any]]]:
-        for batch in batches(values, VALUES_PER_QUERY):
-            yield self.query(query, len(batch)), [*first, *batch]
-
-    def _upsert(
-        self, cursor: Cursor, table: str, columns: Sequence[str], keys: int, rows: Sequence[Sequence[object]]
-    ) -> None:
-        for start in range(0, len(rows), ROWS_PER_QUERY):
-            batch = rows[start : start + ROWS_PER_QUERY]
-            query = self.query(self.upsert(table, columns, keys, len(batch)))
-            cursor.execute(query, list(chain.from_iterable(batch)))
+    def _execute_each(self, cursor: Cursor, query: str, rows: Sequence[Sequence[object]]) -> None:
+        if rows:
+            cursor.executemany(self.query(query), rows)
 
 
-def insert(table: str, columns: Sequence[str], rows: int) -> str:
-    """The statement that inserts rows."""
-    row = f"({', '.join('?' * len(columns))})"
-    return f"INSERT INTO @{table} ({', '.join(columns)}) VALUES {', '.join([row] * rows)}"  # noqa: S608 (constants)
+def insert(table: str, columns: Sequence[str]) -> str:
+    """The statement that inserts a row."""
+    return f"INSERT INTO @{table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"  # noqa: S608 (constants)
 
 
 def _close_all(connections: list[Any]) -> None:

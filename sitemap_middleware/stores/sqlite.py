@@ -11,7 +11,6 @@ import logging
 import os
 import sqlite3
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, TypeVar
@@ -206,18 +205,8 @@ def folder_lock(folder: Path) -> Iterator[None]:
         yield  # Windows does not let a process move a file that another one has open
         return
     handle = os.open(folder, os.O_RDONLY)
-    deadline = time.monotonic() + BUSY_TIMEOUT_SECONDS
     try:
-        while True:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() > deadline:
-                    raise TimeoutError(
-                        f"another process has had its folder, {folder}, locked for {BUSY_TIMEOUT_SECONDS:g} seconds"
-                    ) from None
-                time.sleep(0.01)
+        fcntl.flock(handle, fcntl.LOCK_EX)
         yield
     finally:
         fcntl.flock(handle, fcntl.LOCK_UN)  # closing is not enough: a child forked meanwhile holds the lock, too

@@ -34,7 +34,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from django.views.generic import RedirectView
 from django.views.static import serve
 
-from sitemap_middleware import Entry, OptionError, SitemapMiddleware, sitemap
+from sitemap_middleware import OptionError, SitemapMiddleware, sitemap
 
 from ..support.django_project import use
 from ..support.documents import entries, locs
@@ -629,14 +629,6 @@ def test_a_view_that_fails_a_probe_does_not_fail_the_request_of_a_test_client() 
     assert locs(asyncio.run(fetch_with_async_client())) == [f"{BASE}/"]
     with pytest.raises(RuntimeError, match="this view fails"):
         Client().get("/broken/")
-
-
-def test_a_large_sitemap_is_sent_in_parts(handler: Any) -> None:
-    view = sitemap(values=lambda: [Entry({"number": number}) for number in range(30_000)])(async_view())
-    project = Project([path("<int:number>/", view)], handler=handler)
-    until(lambda: project.request("/sitemap.xml").status == 200)
-    parts = [url.removeprefix(BASE) for url in locs(project.request("/sitemap.xml").body)]
-    assert sum(len(locs(project.request(part).body)) for part in parts) == 30_000
 
 
 def test_a_named_section_closes_the_database_connection_of_its_thread() -> None:

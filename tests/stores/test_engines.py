@@ -325,7 +325,6 @@ def server() -> Iterator[RedisServer]:
 
 NEEDED = [
     "eval",
-    "evalsha",
     "get",
     "set",
     "del",

@@ -124,7 +124,6 @@ FAULTS = (
     Fault("hangs", PostgreSQL, lambda it: it.proxy.hang(), lambda it: it.proxy.repair(), "has not answered for|timeout", patience=0.5),
     Fault("hangs", Redis, lambda it: it.proxy.hang(), lambda it: it.proxy.repair(), "(?i)timeout", patience=0.5),
     Fault("is locked", SQLite, lambda it: it.lock(), lambda it: it.unlock(), "database is locked", patience=0.1),
-    Fault("has its folder locked", SQLite, lambda it: it.lock_folder(), lambda it: it.unlock_folder(), "had its folder, .*, locked", "at start", 0.1),
     Fault("fails over", PostgreSQL, postgres_fails_over, lambda it: it.other.promote(), "read-only transaction"),
     Fault("fails over", Redis, redis_fails_over, lambda it: it.other.request("REPLICAOF", "NO", "ONE"), "(?i)read.?only"),
     Fault(

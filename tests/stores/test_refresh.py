@@ -250,30 +250,6 @@ def test_nothing_is_requested_without_verify() -> None:
     assert shop.requests == ["/robots.txt"]
 
 
-def test_a_slow_provider_runs_half_of_the_time_at_most() -> None:
-    shop, clock, seconds = Shop(), Clock(), [1.5]
-
-    def slow_read() -> list[str]:
-        clock.now += seconds[0]
-        shop.reads += 1
-        return list(shop.items)
-
-    shop.read = slow_read  # type: ignore[method-assign] # the app takes longer
-    worker = shop.worker("memory://", clock=clock)
-    worker.listed()
-    reads = shop.reads
-    shop.items.append("sourdough")
-    worker.app.refresh()
-    worker.listed()
-    assert shop.reads == reads
-    clock.now += 1.5
-    seconds[0] = 1.0  # as long as a request waits
-    until(lambda: "/items/sourdough" in worker.listed_later())  # the previous sitemap is served while it runs
-    shop.items.append("spelt")
-    worker.app.refresh()
-    until(lambda: "/items/spelt" in worker.listed_later())
-
-
 def test_items_that_were_read_before_a_refresh_are_read_again() -> None:
     shop = Shop()
     in_provider, refreshed = threading.Event(), threading.Event()

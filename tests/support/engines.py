@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import fcntl
 import itertools
-import os
 import sqlite3
 from pathlib import Path
 from typing import cast
@@ -194,15 +192,6 @@ class SQLite:
         if self._holder is not None:
             self._holder.close()
             self._holder = None
-
-    def lock_folder(self) -> None:
-        """As `flock` does, by which some have deployments wait for one another."""
-        self.folder.mkdir()
-        self._folder = os.open(self.folder, os.O_RDONLY)
-        fcntl.flock(self._folder, fcntl.LOCK_EX)
-
-    def unlock_folder(self) -> None:
-        os.close(self._folder)
 
     def close(self) -> None:
         self.unlock()

@@ -18,7 +18,8 @@ from lxml import etree
 
 from sitemap_middleware import Entry, SitemapMiddleware, StoreError, sitemap
 from sitemap_middleware.documents import handler, publisher, xml
-from sitemap_middleware.models import SitemapUrl, StoreKey
+from sitemap_middleware.http.urls import MAX_LOC_CHARS, loc_of
+from sitemap_middleware.models import Site, SitemapUrl, StoreKey
 from sitemap_middleware.stores.base import PART_PAGES, STORE_METHODS, Store
 from sitemap_middleware.stores.sqlite import MemoryStore, SQLiteStore
 
@@ -135,13 +136,13 @@ def test_a_document_of_the_app_with_a_name_like_ours_is_left_to_the_app(options:
         assert shop.get().status == (404 if options else 200)
 
 
-def test_documents_are_split_by_bytes_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(xml, "MAX_BYTES_PER_DOCUMENT", 400)
-    urls = [SitemapUrl(f"{BASE}/{letter * 100}") for letter in "abcd"]
-    made = list(xml.urlsets(urls, "pages-1"))
-    assert [one.name for one in made] == ["pages-1", "pages-2"]
-    assert [one.entries for one in made] == [2, 2]
-    assert all(one.size <= 400 for one in made)
+def test_a_document_cannot_exceed_the_bytes_of_the_protocol() -> None:
+    room = MAX_LOC_CHARS - len(f"{BASE}/")
+    longest = loc_of(Site("https", "example.com"), "/" + "'" * (room // len("&apos;")))
+    assert longest is not None
+    assert loc_of(Site("https", "example.com"), f"{longest.removeprefix(BASE)}''") is None
+    (made,) = xml.urlsets([SitemapUrl(longest, "2024-05-01T10:00:00Z", "monthly", 0.25)] * PART_PAGES, "pages-1")
+    assert made.size <= 52_428_800
 
 
 @pytest.mark.parametrize(
@@ -273,7 +274,7 @@ def test_a_store_that_hangs_delays_a_sitemap_until_its_deadline(
     until(lambda: b"/items/b" in shop.get().body)
 
 
-def test_lost_and_damaged_xml_is_rendered_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_damaged_xml_is_rendered_again_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(xml, "MAX_ENTRIES", 10)
     store = MemoryStore()
     shop = Shop(numbered(11), store)
@@ -282,7 +283,10 @@ def test_lost_and_damaged_xml_is_rendered_again(monkeypatch: pytest.MonkeyPatch)
     for damage in (b"", b"damaged", gzip.compress(b"<urlset/>")):
         assert store.load(key, ["documents/xml/items-1"])
         store.save(key, {"documents/xml/items-1": damage})
-        assert Shop(numbered(11), store).get("/sitemap-items-1.xml").body == good.body
+        other = Shop(numbered(11), store, clock=shop.clock)
+        assert other.get("/sitemap-items-1.xml").status == 503
+        shop.clock.pass_(400)
+        assert other.get("/sitemap-items-1.xml").body == good.body
 
 
 @pytest.mark.parametrize("record", [b"", b"{", b"[]", b'["k", "", 1, "x", []]', b'["k", "", 1, 2, [[1, 2]]]', b"\xff"])

@@ -13,7 +13,7 @@ from sitemap_middleware.stores.breaker import (
     BACKOFF_FACTOR,
     MAX_BACKOFF_SECONDS,
     MIN_LOG_INTERVAL_SECONDS,
-    with_circuit_breaker,
+    GuardedStore,
 )
 from sitemap_middleware.stores.sqlite import MemoryStore
 
@@ -54,7 +54,7 @@ def clock() -> Clock:
 
 def test_failure_and_recovery_are_logged_once_each(clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
     store = Failing(clock)
-    guard = with_circuit_breaker(store, clock)
+    guard = GuardedStore(store, clock)
     for _ in range(3):
         with pytest.raises(StoreError, match="the disk is full"):
             guard.version(SITE)
@@ -72,7 +72,7 @@ def test_an_operation_that_is_refused_is_logged_once_although_others_work(
     clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
     store = Failing(clock)
-    guard = with_circuit_breaker(store, clock)
+    guard = GuardedStore(store, clock)
     for _ in range(100):
         with pytest.raises(StoreError):
             guard.version(SITE)
@@ -83,7 +83,7 @@ def test_an_operation_that_is_refused_is_logged_once_although_others_work(
 
 def test_an_outage_that_comes_and_goes_is_logged_once_a_minute(clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
     store = Failing(clock)
-    guard = with_circuit_breaker(store, clock)
+    guard = GuardedStore(store, clock)
     for _ in range(5 * int(MIN_LOG_INTERVAL_SECONDS)):
         store.failing = not store.failing
         if store.failing:
@@ -98,7 +98,7 @@ def test_an_outage_that_comes_and_goes_is_logged_once_a_minute(clock: Clock, cap
 def test_the_latency_is_measured(clock: Clock) -> None:
     store = Failing(clock)
     store.failing, store.takes = False, 2
-    guard = with_circuit_breaker(store, clock)
+    guard = GuardedStore(store, clock)
     for _ in range(50):
         guard.version(SITE)
     assert 1.9 < guard.latency <= 2
@@ -106,7 +106,7 @@ def test_the_latency_is_measured(clock: Clock) -> None:
 
 def test_fast_failing_store_is_called_each_time(clock: Clock) -> None:
     store = Failing(clock)
-    guard = with_circuit_breaker(store, clock)
+    guard = GuardedStore(store, clock)
     for _ in range(3):
         with pytest.raises(StoreError):
             guard.version(SITE)
@@ -116,7 +116,7 @@ def test_fast_failing_store_is_called_each_time(clock: Clock) -> None:
 def test_slow_failing_store_is_paused_ten_times_as_long(clock: Clock) -> None:
     store = Failing(clock)
     store.takes = 2
-    guard = with_circuit_breaker(store, clock)
+    guard = GuardedStore(store, clock)
     with pytest.raises(StoreError, match=r"^the disk is full$"):
         guard.version(SITE)
     clock.pass_(2 * BACKOFF_FACTOR - 1)
@@ -132,7 +132,7 @@ def test_slow_failing_store_is_paused_ten_times_as_long(clock: Clock) -> None:
 def test_pause_is_half_a_minute_at_most_and_survives_a_clock_change(clock: Clock) -> None:
     store = Failing(clock)
     store.takes = 60
-    guard = with_circuit_breaker(store, clock)
+    guard = GuardedStore(store, clock)
     for moved in (MAX_BACKOFF_SECONDS, -10_000):
         with pytest.raises(StoreError):
             guard.version(SITE)
@@ -155,7 +155,7 @@ def test_one_caller_at_a_time_retries_a_failing_store(clock: Clock) -> None:
             return super().version(site)
 
     store = Slow(clock)
-    guard = with_circuit_breaker(store, clock)
+    guard = GuardedStore(store, clock)
     for _ in range(2):
         with pytest.raises(StoreError):
             guard.version(SITE)
@@ -167,7 +167,7 @@ def test_one_caller_at_a_time_retries_a_failing_store(clock: Clock) -> None:
 def test_last_call_reaches_a_paused_store_once(clock: Clock) -> None:
     store = Failing(clock)
     store.takes = 3
-    guard = with_circuit_breaker(store, clock)
+    guard = GuardedStore(store, clock)
     with pytest.raises(StoreError):
         guard.version(SITE)
     guard.retry_now()
@@ -195,7 +195,7 @@ def test_last_call_waits_for_a_call_that_is_trying_the_store(clock: Clock, *, re
             return super().version(site)
 
     store = Slow(clock)
-    guard = with_circuit_breaker(store, clock)
+    guard = GuardedStore(store, clock)
 
     def call() -> None:
         try:
@@ -237,7 +237,7 @@ def test_what_is_pending_is_saved_at_the_end_whatever_the_pause(protocol: str, c
 
 
 def test_other_attributes_of_the_store_are_passed_through(clock: Clock) -> None:
-    guard: Any = with_circuit_breaker(Failing(clock), clock)
+    guard: Any = GuardedStore(Failing(clock), clock)
     assert guard.anything_else() == "of the store's own"
     with pytest.raises(AttributeError):
         guard.nothing()
