@@ -121,6 +121,11 @@ class SitemapService(ServiceInspection):
         """A service of the same app that keeps what it learns in memory."""
         return SitemapService(self.app_routes.app, self.options, MemoryStore())
 
+    def unobserving(self) -> SitemapService:
+        """A service of the same app that keeps what it observes to itself, and sends no requests."""
+        options = replace(self.options, enabled=False, verify=False)
+        return SitemapService(self.app_routes.app, options, MemoryStore())
+
     # A page request
 
     def observe(self, request: Request, key: RequestKey) -> TrackedPage | None:

@@ -42,6 +42,7 @@ class Failure(StrEnum):
     TIMEOUT = "no answer in time"
     REDIRECTS = "too many redirects, or redirects in a circle"
     ROBOTS = "robots.txt forbids this program to request the URL"
+    LOCAL = "a document of the web leads to a host of the local network"
     ELSEWHERE = "the app does not serve the URL"
 
 
@@ -112,6 +113,7 @@ class Robots:
         named = _SITEMAP_LINE.findall("\n".join(self.text.splitlines()))
         self.sitemaps: list[str] = [*dict.fromkeys(named)]
         self.is_html = self.text.lstrip().startswith("<")
+        self.is_too_large = len(body) > MAX_ROBOTS_BYTES
         self.forbids_all = response.status >= 500
         """Whether crawlers request nothing of the host, as its rules cannot be read (RFC 9309, section 2.3.1.4)."""
         self._of_search_engines = RobotsRules(self.text)

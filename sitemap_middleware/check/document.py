@@ -28,11 +28,14 @@ from .values import (
 
 MAX_ENTRIES: Final = 50_000
 """URLs of a sitemap, and sitemaps of an index."""
+MAX_CHILDREN: Final = 100_000
+"""Children of the root, with those that are no entries."""
 MAX_ARTICLES: Final = 1_000
 
 _HTML: Final = re.compile(rb"<(?:!doctype\s+html|html|head|body)[\s>]", re.IGNORECASE)
 _UTF_16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, b"<\0", b"\0<")
 _URL_LINE: Final = re.compile(rb"https?://", re.IGNORECASE)
+_UTF_8_NAMES: Final = frozenset({"utf-8", "utf8", "us-ascii", "ascii", ""})
 
 _SITEMAP: Final = "http://www.sitemaps.org/schemas/sitemap/0.9"
 _OLD_SITEMAP: Final = "://www.google.com/schemas/sitemap/0.84"
@@ -118,8 +121,13 @@ class Document:
         reader = XmlReader(lambda problem, line: self._run.report(problem, self._listed.url, "", line))
         elements = reader.read(pieces)
         self._root(next(elements))
-        for element in elements:
+        for number, element in enumerate(elements, 1):
+            if number > MAX_CHILDREN:
+                text = f"the root has more than {MAX_CHILDREN:,} children; the rest was not read"
+                raise Unreadable(("xml-too-complex", text), element.line, element.column)
             self._child(element)
+        if reader.encoding.lower() not in _UTF_8_NAMES:
+            self._add(("xml-encoding-declared", f"the declared encoding is {reader.encoding[:100]}"))
         # All articles may have gone from a sitemap of news.
         if self.kind == "feed" or any("sitemap-news" in space for space in reader.namespaces.values()):
             self._entries = self._entries or 1
@@ -146,7 +154,7 @@ class Document:
             self._add((code, f"the namespace is {quoted(space)}"), element)
 
     def _child(self, element: Element) -> None:
-        """Check a child of the root."""
+        """Check a child of the root. Raises `Unreadable` if there are too many."""
         if self.kind == "feed":
             self._feed_entry(element)
         elif self.kind == "urlset" and element.name == f"{self._prefix}url":
@@ -256,11 +264,13 @@ class Document:
     def _fields(self, element: Element, allowed: tuple[str, ...]) -> tuple[dict[str, Element], list[Element]]:
         """Return the elements of an entry by name, the first of each, and those of extensions. Check their order."""
         fields, counts, extensions = dict[str, Element](), Counter[str](), list[Element]()
+        self._check_attributes(element)
         for child in element.children:
             name = child.name.removeprefix(self._prefix)
             if child.name.startswith(self._prefix) and " " not in name:
                 counts[name] += 1
                 fields.setdefault(name, child)
+                self._check_attributes(child)
                 for inner in child.children if name in _URL_FIELDS else ():
                     self._add(_wrong_element(inner.local_name), inner)
             elif child.namespace:
@@ -279,6 +289,12 @@ class Document:
             text = f"{quoted(element.text.strip()[:100])} belongs to no element"
             self._add(("xml-stray-text", text), element)
         return fields, extensions
+
+    def _check_attributes(self, element: Element) -> None:
+        for name in element.attributes:
+            if " " not in name:
+                text = f"{element.local_name} has the attribute {quoted(name)}"
+                self._add(("xml-unknown-attribute", text), element)
 
     def _lastmod(self, element: Element, url: str) -> CheckedLastmod:
         date = check_lastmod(element.text, self._run.now)

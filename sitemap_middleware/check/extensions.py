@@ -33,8 +33,21 @@ _VIDEO_REQUIRED: Final = ("thumbnail_loc", "title", "description")
 _PLAYED: Final = ("content_loc", "player_loc")
 _VIDEO_URLS: Final = ("thumbnail_loc", *_PLAYED)
 _VIDEO_DATES: Final = ("publication_date", "expiration_date")
+_MAX_CHARS: Final = {"description": 2_048, "uploader": 255}
+_MAX_TAGS: Final = 32
 _MAX_DURATION_SECONDS: Final = 28_800
 _DURATION: Final = re.compile(r"0*([1-9]\d{0,4})", re.ASCII)
+_YES_OR_NO: Final = re.compile(r"yes|no", re.IGNORECASE)
+_VALUES: Final = {
+    "rating": re.compile(r"[0-4](?:\.\d*)?|5(?:\.0*)?|\.\d+", re.ASCII),
+    "view_count": re.compile(r"\d+", re.ASCII),
+    "family_friendly": _YES_OR_NO,
+    "requires_subscription": _YES_OR_NO,
+    "live": _YES_OR_NO,
+    "restriction": re.compile(r"(?:[a-z]{2}(?:\s+[a-z]{2})*)?", re.IGNORECASE),
+    "platform": re.compile(r"(?:(?:web|mobile|tv)(?:\s+(?:web|mobile|tv))*)?", re.IGNORECASE),
+}
+_WITH_RELATIONSHIP: Final = ("restriction", "platform")
 _NEWS_REQUIRED: Final = ("publication/name", "publication/language", "publication_date", "title")
 _MAX_NEWS_SECONDS: Final = 2 * SECONDS_PER_DAY + 3600
 """An hour more than two days: documents are cached."""
@@ -94,6 +107,8 @@ def _check_images(images: Sequence[Element], _page: CheckedLoc, _now: float) -> 
         checked = check_loc(loc.text, is_page=False)
         if not checked.host:
             yield ("image-loc-invalid", f"{quoted(checked.url)} is not an absolute URL"), loc
+        elif any(code == "loc-double-escaped" for code, _ in checked.problems):
+            yield ("image-double-escaped", f"{quoted(checked.url)} is escaped twice"), loc
         if checked.url in known:
             yield ("image-duplicate", f"{quoted(checked.url)} is listed twice"), loc
         known.add(checked.url)
@@ -110,6 +125,9 @@ def _check_videos(videos: Sequence[Element], page: CheckedLoc, now: float) -> It
         for child in video.children:
             for problem in _check_part_of_video(child.local_name, child, page, now):
                 yield problem, child
+        tags = sum(child.local_name == "tag" for child in video.children)
+        if tags > _MAX_TAGS:
+            yield ("video-tags", f"the video has {tags} tags"), video
 
 
 def _check_part_of_video(name: str, part: Element, page: CheckedLoc, now: float) -> Iterator[Problem]:
@@ -121,6 +139,8 @@ def _check_part_of_video(name: str, part: Element, page: CheckedLoc, now: float)
             yield "video-url-invalid", f"{quoted(text)} is not an absolute URL"
         elif name in _PLAYED and text == page.url:
             yield "video-url-of-page", f"{name} is the URL of the page"
+    if len(text) > _MAX_CHARS.get(name, len(text)):
+        yield "video-too-long", f"{name} has more than {_MAX_CHARS[name]:,} characters"
     if name == "duration" and not ((found := _DURATION.fullmatch(text)) and int(found[1]) <= _MAX_DURATION_SECONDS):
         yield "video-duration", f"{quoted(text)} is not from 1 to {_MAX_DURATION_SECONDS:,} seconds"
     if name in _VIDEO_DATES:
@@ -129,6 +149,10 @@ def _check_part_of_video(name: str, part: Element, page: CheckedLoc, now: float)
             yield "video-date", f"{name} {quoted(date.text)} is not a date with a time zone"
         elif name == "expiration_date" and date.latest is not None and date.latest < now:
             yield "video-expired", f"the video expired on {date.text}"
+    if name in _VALUES and not _VALUES[name].fullmatch(text):
+        yield "video-value", f"{quoted(text)} is not a value of {name}"
+    elif name in _WITH_RELATIONSHIP and part.attributes.get("relationship") not in ("allow", "deny"):
+        yield "video-value", f"{name} needs the attribute relationship, allow or deny"
 
 
 def _check_news(articles: Sequence[Element], _page: CheckedLoc, now: float) -> Iterator[Located]:
@@ -178,9 +202,8 @@ _EXTENSIONS: Final = {
     VIDEO: _Extension(
         "video",
         "a video",
-        frozenset({*_VIDEO_REQUIRED, *_PLAYED, *_VIDEO_DATES})
-        | _words("duration rating view_count family_friendly restriction platform requires_subscription uploader live")
-        | _words("tag id content_segment_loc tvshow"),
+        frozenset({*_VIDEO_REQUIRED, *_PLAYED, *_VIDEO_DATES, *_VALUES})
+        | _words("duration uploader tag id content_segment_loc tvshow"),
         _words("price category gallery_loc"),
         _check_videos,
     ),

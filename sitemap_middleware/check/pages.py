@@ -14,6 +14,7 @@ from ..evidence.observations import HTML_TYPES
 from ..evidence.response_headers import ResponseHeaders
 from ..evidence.response_parser import decode_body
 from ..http.captured_response import MAX_HTML_BYTES
+from ..http.robots_parser import MAX_ROBOTS_BYTES
 from .clients import Client, Failure, Response, Robots
 from .findings import Problem, quoted, shortened
 from .run import ListedUrl, Run
@@ -26,7 +27,8 @@ _MAX_SITEMAPS_REQUESTED: Final = 20
 """Sitemaps of robots.txt that are requested to see whether they are there."""
 _INVENTED_PATH: Final = "/sitemap-check-1f0c6d9e-page-that-does-not-exist"
 """A path that no site has. What it answers is what a missing page answers."""
-_NOT_REQUESTED: Final = frozenset({Failure.ROBOTS, Failure.ELSEWHERE})
+_NOT_REQUESTED: Final = frozenset({Failure.ROBOTS, Failure.LOCAL, Failure.ELSEWHERE})
+"""Failures that say nothing about a page."""
 _DATA_TYPES: Final = ("json", "xml", "javascript", "ecmascript", "css", "font", "x-www-form-urlencoded")
 _TOLERANCE_SECONDS: Final = 2 * SECONDS_PER_DAY
 """Differences between dates that time zones and caches explain."""
@@ -178,6 +180,8 @@ def _robots_problems(robots: Robots, documents: Sequence[str]) -> Iterator[Probl
     if robots.is_html:
         yield "robots-html", "the response is an HTML page"
         return
+    if robots.is_too_large:
+        yield "robots-too-large", f"the file has more than {MAX_ROBOTS_BYTES // 1024} KiB"
     own_host, found = check_loc(robots.url).host, set[str]()
     for name in robots.sitemaps:
         loc = check_loc(name, is_page=False)

@@ -17,6 +17,11 @@ from .findings import Problem
 MAX_BYTES: Final = 52_428_800
 """Bytes of a document before compression, "50 MB" (Sitemap 0.9, "Using Sitemap index files")."""
 MAX_ELEMENTS_PER_ENTRY: Final = 20_000
+MAX_DEPTH: Final = 32
+MAX_NAMES: Final = 1_000
+"""Different names of elements, attributes and prefixes. The parser keeps each name that it has met."""
+MAX_TOKEN_BYTES: Final = 1_000_000
+"""Bytes of one tag or comment. The parser keeps it until it is complete."""
 MAX_VALUE_CHARS: Final = 10_000
 """Characters of a value that are kept. No valid value is longer."""
 GZIP_MAGIC: Final = b"\x1f\x8b"
@@ -68,8 +73,10 @@ class Unreadable(Exception):
 def pieces_of(stream: io.BufferedIOBase, end: Problem | None, *, is_declared_gzip: bool) -> Iterator[bytes]:
     """Yield what a stream contains, decompressed if it is gzip, whatever the document is named. Raises `Unreadable`.
 
-    `end` is what is wrong if the stream ends before the document does; with `is_declared_gzip` it was compressed on its
-    way, so that it may be gzip twice.
+    Args:
+        stream: the stream.
+        end: what is wrong if the stream ends before the document does.
+        is_declared_gzip: whether the stream was compressed on its way, so that it may be gzip twice.
     """
     size = 0
     try:
@@ -107,12 +114,14 @@ class XmlReader:
 
     def __init__(self, report: Callable[[Problem, int], None]) -> None:
         self.namespaces: dict[str, str] = {}
+        self.encoding = ""
         self._report = report
         self._open: list[Element] = []
         self._complete: list[Element] = []
         """The root and its children that were read and not yielded yet."""
+        self._names = set[str]()
         self._elements = 0
-        self._has_declaration = self._has_root = False
+        self._has_declaration = False
         self._parser = parser = expat.ParserCreate("utf-8", namespace_separator=_SEPARATOR)
         parser.buffer_text = True
         parser.buffer_size = _PIECE_BYTES
@@ -121,6 +130,7 @@ class XmlReader:
         parser.CharacterDataHandler = self._characters
         parser.StartNamespaceDeclHandler = self._namespace
         parser.StartDoctypeDeclHandler = self._doctype
+        parser.ProcessingInstructionHandler = self._instruction
         parser.XmlDeclHandler = self._declaration
 
     def read(self, pieces: Iterable[bytes]) -> Iterator[Element]:
@@ -129,6 +139,8 @@ class XmlReader:
         for piece in pieces:
             yield from self._parsed(piece, tail, fed)
             fed, tail = fed + len(piece), piece[-_TAIL_BYTES:]
+            if fed - self._parser.CurrentByteIndex > MAX_TOKEN_BYTES:
+                raise self._refused(f"a tag or comment is longer than {MAX_TOKEN_BYTES:,} bytes")
         yield from self._parsed(b"", tail, fed, is_final=True)
 
     def _parsed(self, piece: bytes, tail: bytes, fed: int, *, is_final: bool = False) -> Iterator[Element]:
@@ -156,7 +168,7 @@ class XmlReader:
             elif _BEGUN_ENTITY.search(known[:at]):
                 code, text = "xml-ampersand", "a bare &, which is &amp; in XML"
         elif text == errors.XML_ERROR_MISPLACED_XML_PI:
-            is_inside = self._has_declaration or self._has_root
+            is_inside = self._has_declaration or self._names
             where = "inside the document" if is_inside else "after a blank or an empty line, and not first"
             code, text = "xml-leading-content", f"the XML declaration stands {where}"
         elif text == errors.XML_ERROR_UNCLOSED_TOKEN:
@@ -168,15 +180,18 @@ class XmlReader:
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         element = Element(name, attributes, *self._position())
+        self._names.update((name, *attributes))
+        if len(self._names) + len(self.namespaces) > MAX_NAMES:
+            raise self._refused(f"there are more than {MAX_NAMES:,} different names")
         if not self._open:
-            self._has_root = True
             self._complete.append(element)
         elif len(self._open) > 1:
             self._open[-1].children.append(element)
             self._elements += 1
             if self._elements > MAX_ELEMENTS_PER_ENTRY:
-                text = f"an entry has more than {MAX_ELEMENTS_PER_ENTRY:,} elements; the rest was not read"
-                raise Unreadable(("xml-too-complex", text), *self._position())
+                raise self._refused(f"an entry has more than {MAX_ELEMENTS_PER_ENTRY:,} elements")
+            if len(self._open) > MAX_DEPTH:
+                raise self._refused(f"elements are nested more than {MAX_DEPTH} levels deep")
         self._open.append(element)
 
     def _end(self, _name: str) -> None:
@@ -200,8 +215,17 @@ class XmlReader:
     def _doctype(self, name: str, *_: object) -> None:
         raise Unreadable(("xml-dtd", f"the document has a DTD: <!DOCTYPE {name[:100]}"), *self._position())
 
-    def _declaration(self, *_: object) -> None:
+    def _instruction(self, target: str, _data: str) -> None:
+        if target == "xml-stylesheet":
+            problem = "xml-stylesheet", "the document names a stylesheet"
+            self._report(problem, self._parser.CurrentLineNumber)
+
+    def _declaration(self, _version: str, encoding: str | None, _standalone: int) -> None:
         self._has_declaration = True
+        self.encoding = encoding or ""
+
+    def _refused(self, text: str) -> Unreadable:
+        return Unreadable(("xml-too-complex", f"{text}; the rest was not read"), *self._position())
 
     def _position(self) -> tuple[int, int]:
         return self._parser.CurrentLineNumber, self._parser.CurrentColumnNumber + 1

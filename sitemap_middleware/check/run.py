@@ -11,8 +11,12 @@ from typing import Final
 from .findings import RULES, Finding, Problem, shortened
 from .values import check_lastmod
 
+MAX_KEPT_BYTES: Final = 1_000_000_000
+"""About how much memory the URLs of a run take: some two millions. No further documents are read then."""
 MIN_URLS: Final = 20
 """URLs below which equal values are no sign of anything."""
+_ROW_BYTES: Final = 400
+"""Memory for a URL, besides its characters."""
 _NOW_SECONDS: Final = 300
 """How much older than the request the dates of a sitemap that is always new may be."""
 HINTS: Final = {
@@ -54,7 +58,14 @@ class ListedUrl:
 
 
 class Run:
-    """One run. `request_time` is when the first document was requested; None if the documents are files."""
+    """One run.
+
+    Args:
+        now: the moment by which a date is in the future, in POSIX seconds.
+        request_time: when the first document was requested. None if the documents are files.
+        ignored: codes that are not reported.
+        limit: findings of one code that are kept; further ones are counted. 0 keeps all.
+    """
 
     def __init__(self, now: float, request_time: float | None, ignored: Collection[str], limit: int) -> None:
         self.now = now
@@ -70,6 +81,12 @@ class Run:
         self._ignored = ignored
         self._limit = limit
         self._clusters: dict[frozenset[str], frozenset[str]] = {}
+        self._kept_bytes = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the URLs take as much memory as they may."""
+        return self._kept_bytes > MAX_KEPT_BYTES
 
     def report(self, problem: Problem, url: str, document: str = "", line: int = 0, column: int = 0) -> None:
         """Report a problem of a page or a document, by default one of the document `url` as a whole.
@@ -103,8 +120,11 @@ class Run:
         """Add a URL. Return what is wrong if its page is listed already."""
         self.urls.append(url)
         url.changefreq, url.priority = sys.intern(url.changefreq), sys.intern(url.priority)  # a few different ones
-        # The pages of a cluster name the same versions, which are kept once.
-        url.versions = self._clusters.setdefault(url.versions, url.versions)
+        if url.versions not in self._clusters:  # the pages of a cluster name the same versions, which are kept once
+            self._clusters[url.versions] = url.versions
+            self._kept_bytes += sum(100 + len(version) for version in url.versions)
+        url.versions = self._clusters[url.versions]
+        self._kept_bytes += _ROW_BYTES + len(url.loc)
         first = self.pages.setdefault(url.page, url)
         if first is url:
             pair = self.pages.get(url.page[:-1] if url.page.endswith("/") else f"{url.page}/")

@@ -85,8 +85,14 @@ async def check_sitemap(
 ) -> Result:
     """Check a sitemap.
 
-    `client` requests pages and robots.txt, `known` returns what the middleware knows of the app's pages, and `earlier`
-    has the URLs that an earlier run listed.
+    Args:
+        source: where its documents come from.
+        settings: what is checked.
+        client: requests pages and robots.txt. None if there is nothing to request.
+        known: returns what the middleware knows of the app's pages.
+        earlier: the URLs that an earlier run listed.
+        clock: returns POSIX seconds.
+        on_progress: is called after each document and page.
     """
     run = Run(clock(), source.request_time, settings.ignored, settings.limit)
     await _read_documents(source, run, settings.max_documents, on_progress)
@@ -122,7 +128,7 @@ def sitemap_urls(target: str) -> list[str]:
     async def of_web() -> Result:
         from .web_client import WebClient  # needs httpx
 
-        async with WebClient() as client:
+        async with WebClient(target) as client:
             return await check_sitemap(ClientSource(target, client, time.time()), Settings())
 
     is_url = target.startswith(("http://", "https://"))
@@ -171,7 +177,7 @@ async def _read_documents(source: FileSource | ClientSource, run: Run, limit: in
 
     def next_document() -> Job | None:
         nonlocal started
-        if started >= min(limit, len(run.documents)):
+        if started >= min(limit, len(run.documents)) or run.is_full:
             return None
         started += 1
         return source.read(run.documents[started - 1], run)

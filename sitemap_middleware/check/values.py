@@ -48,6 +48,9 @@ _ASSETS: Final = frozenset(
 _ENCODED: Final = re.compile(r"%([0-9A-Fa-f]{2})")
 _UNRESERVED: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _LOCAL_NAMES: Final = (".localhost", ".localdomain", ".local", ".internal", ".lan", ".home.arpa", ".svc")
+_NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
+"""Its addresses end with the IPv4 address that they lead to (RFC 6052)."""
+
 MAX_HINT_CHARS: Final = 100
 """Characters of a value that are looked at. No valid one is longer."""
 _W3C: Final = re.compile(
@@ -174,7 +177,10 @@ def is_local(host: str) -> bool:
         address = ipaddress.ip_address(name)
     except ValueError:
         return "." not in name or name.endswith(_LOCAL_NAMES)
-    return not address.is_global
+    if isinstance(address, ipaddress.IPv6Address):
+        embedded = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF) if address in _NAT64 else None
+        address = address.ipv4_mapped or embedded or address
+    return address.is_multicast or not address.is_global
 
 
 class CheckedLastmod(NamedTuple):

@@ -1,7 +1,7 @@
 """Requests documents and pages from the web, politely. Needs httpx.
 
 Each host gets few requests at once, with a pause between them, and is left alone as long as it says so by Retry-After.
-robots.txt is obeyed.
+robots.txt is obeyed. Hosts of the local network are not requested because a document of the web names them.
 """
 
 from __future__ import annotations
@@ -9,16 +9,18 @@ from __future__ import annotations
 import asyncio
 import socket
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
 from typing import Final, Self
 from urllib.parse import urljoin, urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import httpx
 from werkzeug.http import parse_date
 
 from ..http.robots_parser import MAX_ROBOTS_BYTES, ROBOTS_PATH
 from .clients import USER_AGENT, Failure, Response, Robots, follow
-from .values import check_loc
+from .values import check_loc, is_local
 
 PAUSE_SECONDS: Final = 0.1
 MAX_PAUSE_SECONDS: Final = 10.0
@@ -48,15 +50,21 @@ class _Host:
 
 
 class WebClient:
-    """A client for one run. It is an async context manager."""
+    """A client for one run. It is an async context manager.
+
+    Hosts of the local network are requested only if that of `named`, the URL that the user gave, is one of them.
+    """
 
     def __init__(
         self,
+        named: str = "",
         *,
         obey_robots: bool = True,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
+        self._named = named
+        self._allow_local = False
         self._obey_robots = obey_robots
         self._clock = clock
         self._sleep = sleep
@@ -64,6 +72,9 @@ class WebClient:
         self._client = httpx.AsyncClient(headers={"Accept": "*/*", "Accept-Encoding": "gzip"}, timeout=TIMEOUT_SECONDS)
 
     async def __aenter__(self) -> Self:
+        with suppress(OSError, UnicodeError, ValueError):  # is reported by the first request
+            async with asyncio.timeout(TIMEOUT_SECONDS):
+                self._allow_local = bool(self._named) and await _is_local(self._named, all)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -119,7 +130,7 @@ class WebClient:
             has_failed = not response.status
             attempts = 1 if has_failed and host.is_down else ATTEMPTS
             wait = max(float(2**attempt), _retry_after(response))
-            is_transient = response.status in _TRANSIENT or has_failed
+            is_transient = response.status in _TRANSIENT or (has_failed and response.failure is not Failure.LOCAL)
             if not is_transient or attempt >= attempts or wait > MAX_WAIT_SECONDS:
                 host.is_down = has_failed
                 return response
@@ -135,6 +146,9 @@ class WebClient:
         response, body = Response(url), bytearray()
         try:
             async with asyncio.timeout(TIMEOUT_SECONDS) as limit:
+                if not self._allow_local and not _is_proxied(url) and await _is_local(url, any):
+                    reason = f"{urlsplit(url).hostname} is not on the web, but in the local network"
+                    return Response(url, failure=Failure.LOCAL, reason=reason)
                 async with self._client.stream("GET", url, headers={"User-Agent": user_agent}) as answer:
                     response.status = answer.status_code
                     response.headers = [(name.lower(), value) for name, value in answer.headers.multi_items()]
@@ -149,6 +163,24 @@ class WebClient:
             response.failure, response.reason = _failure(error, response)
         response.body = bytes(body[:max_bytes])
         return response
+
+
+async def _is_local(url: str, which: Callable[[Iterable[bool]], bool]) -> bool:
+    """Whether a host is part of the local network, by its name or by `any` or `all` of its addresses.
+
+    Raises `OSError` if it has none.
+    """
+    if is_local(check_loc(url, is_page=False).host):
+        return True
+    name = urlsplit(url).hostname or ""
+    found = await asyncio.get_running_loop().getaddrinfo(name, None, type=socket.SOCK_STREAM)
+    return which(is_local(f"[{address[0]}]") for *_, address in found)
+
+
+def _is_proxied(url: str) -> bool:
+    """Whether a proxy requests a URL, which finds the address of its host by itself."""
+    parts, proxies = urlsplit(url), getproxies()
+    return bool(proxies.get(parts.scheme) or proxies.get("all")) and not proxy_bypass(parts.hostname or "")
 
 
 def _retry_after(response: Response) -> float:

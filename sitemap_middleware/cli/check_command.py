@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from .. import __version__
-from ..check.clients import AppClient, Client
+from ..check.clients import AppClient, Client, Fetch
 from ..check.findings import FAMILIES, RULES, Severity, ignored_codes
 from ..check.output import as_json as json_of
 from ..check.output import as_sarif, summary, text_lines
@@ -24,7 +24,9 @@ from ..check.pages import SAMPLE_PAGES, Pages
 from ..check.runner import DEFAULT_LIMIT, DEFAULT_MAX_DOCUMENTS, KnownUrl, Result, Settings, check_sitemap
 from ..check.sources import ClientSource, FileSource
 from ..check.values import check_loc
+from ..http.messages import DOCUMENT_SUFFIXES, Response
 from ..http.urls import parse_base_url
+from ..middleware import SitemapMiddleware
 from ..stores.default import only_existing_files
 from . import terminal
 from .app_loader import is_app_name
@@ -254,7 +256,7 @@ def _opened(target: Any, mode: Pages, *, obey_robots: bool, base_url: str | None
             url = f"{scheme.lower()}://{rest}"
             if not check_loc(url, is_page=False).host:
                 raise CommandError(f"{url!r} is not a URL")
-            web = _web_client(obey_robots=obey_robots)
+            web = _web_client(url, obey_robots=obey_robots)
             yield ClientSource(url, web, time.time()), web, None
             return
         if (path := _path_of_documents(target)) is not None:
@@ -264,7 +266,7 @@ def _opened(target: Any, mode: Pages, *, obey_robots: bool, base_url: str | None
             nobody: AbstractAsyncContextManager[None] = contextlib.nullcontext()
             yield (
                 FileSource(path, location),
-                nobody if mode is Pages.NONE else _web_client(obey_robots=obey_robots),
+                nobody if mode is Pages.NONE else _web_client("", obey_robots=obey_robots),
                 None,
             )
             return
@@ -278,16 +280,40 @@ def _opened(target: Any, mode: Pages, *, obey_robots: bool, base_url: str | None
     with (
         only_existing_files(),
         open_target(target, base_url=base_url, **options).started_site("sitemap") as (app, site),
+        _unobserved(app.running.client(site), app.middleware) as fetch,
     ):
-        client = AppClient(app.running.client(site), site)
+        client = AppClient(fetch, site)
         source = ClientSource(f"{site.base_url}{app.service.options.path}", client, time.time())
         yield source, contextlib.nullcontext(client), functools.partial(_known_urls, app)
 
 
-def _web_client(*, obey_robots: bool) -> WebClient:
+def _web_client(named: str, *, obey_robots: bool) -> WebClient:
     from ..check.web_client import WebClient
 
-    return WebClient(obey_robots=obey_robots)
+    return WebClient(named, obey_robots=obey_robots)
+
+
+@contextlib.contextmanager
+def _unobserved(fetch: Fetch, middleware: SitemapMiddleware) -> Iterator[Fetch]:
+    """Provide a function that requests pages of an app without recording their responses in the app's store.
+
+    The sitemap and robots.txt are requested as usual, because only the app's own service can serve them.
+    """
+    own, other = middleware.service, middleware.service.unobserving()
+
+    def fetch_unobserved(path: str, encoding: str, query: str) -> Response:
+        if path.endswith(DOCUMENT_SUFFIXES):
+            return fetch(path, encoding, query)
+        middleware.service = other
+        try:
+            return fetch(path, encoding, query)
+        finally:
+            middleware.service = own
+
+    try:
+        yield fetch_unobserved
+    finally:
+        other.close()
 
 
 def _known_urls(target: Target) -> Iterator[KnownUrl]:

@@ -28,6 +28,9 @@ from .terminal import CommandError, console, print_line, print_rows, progress
 
 RETRY_SECONDS: Final = 1.0
 
+MAX_ROUNDS: Final = 5
+"""Times that all documents are requested, at most, because the index has changed meanwhile."""
+
 _LOC: Final = re.compile(rb"<loc>([^<]*)</loc>")
 
 _out_option = click.option(
@@ -128,6 +131,10 @@ class ExportedFile(NamedTuple):
     """Bytes of the compressed copy, whose name ends in `.gz`."""
 
 
+class _DocumentMissing(SitemapError):
+    """The app answered 404."""
+
+
 def export(
     fetch: Fetch,
     site: Site,
@@ -140,26 +147,42 @@ def export(
     """Write a sitemap and its documents into a folder, each also compressed with gzip; return the files.
 
     Files are replaced atomically, the sitemap itself last, so that a reader never finds an index of missing files.
-    Documents that the app is still generating are waited for.
+    Documents that only an earlier export wrote are removed. Those that the app is still generating are waited for.
 
     Raises:
         SitemapError: the app does not serve the sitemap, or not all of its documents. Nothing is written.
         OSError: a file cannot be written.
     """
     documents = _fetch_all(functools.partial(_read, fetch, site.base_url, pause), site, path, on_progress)
-    return [_write(folder, document, gzipped) for document, gzipped in documents.items()]
+    earlier_files = _previously_exported(folder / path.lstrip("/"), site, folder)
+    written = [_write(folder, document, gzipped) for document, gzipped in documents.items()]
+    current_files = {path for file in written for path in (file.path, _gzipped(file.path))}
+    for file in earlier_files:
+        if file not in current_files:
+            file.unlink(missing_ok=True)
+    return written
 
 
 def _fetch_all(
     read: Callable[[str], bytes], site: Site, path: str, on_progress: Callable[[int, int | None], None]
 ) -> dict[str, bytes]:
-    """Fetch the documents of a sitemap, gzipped, and the sitemap itself last."""
+    """Fetch the documents of a sitemap, gzipped, and the sitemap itself last, until it has not changed meanwhile."""
     sitemap = read(path)
-    names = list(_document_paths(gzip.decompress(sitemap), site))
-    documents: dict[str, bytes] = {}
-    for count, name in enumerate(names):
-        on_progress(count, len(names) + 1)
-        documents[name] = read(name)
+    for _ in range(MAX_ROUNDS):
+        names = list(_document_paths(gzip.decompress(sitemap), site))
+        documents: dict[str, bytes] = {}
+        missing: _DocumentMissing | None = None
+        for count, name in enumerate(names):
+            on_progress(count, len(names) + 1)
+            try:
+                documents[name] = read(name)
+            except _DocumentMissing as error:  # an error only if the sitemap still names it when it is fetched again
+                missing = error
+        earlier, sitemap = sitemap, read(path)
+        if gzip.decompress(sitemap) == gzip.decompress(earlier):
+            break
+    if missing is not None:
+        raise missing
     return {**documents, path: sitemap}
 
 
@@ -170,8 +193,9 @@ def _read(fetch: Fetch, base_url: str, pause: Callable[[float], None], path: str
         pause(RETRY_SECONDS)
         response = fetch(path, "gzip")
     if response.status != 200:
+        error_class = _DocumentMissing if response.status == 404 else SitemapError
         reason = response.body.decode("utf-8", "replace").strip()
-        raise SitemapError(f"the app answered {response.status} for {path}: {reason}")
+        raise error_class(f"the app answered {response.status} for {path}: {reason}")
     if dict(response.headers).get("content-encoding") != "gzip":
         raise SitemapError(f"the app has a route for {path}, so SitemapMiddleware does not serve it")
     first_loc = _LOC.search(gzip.decompress(response.body))
@@ -211,3 +235,16 @@ def _replace(path: Path, content: bytes) -> None:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _previously_exported(sitemap: Path, site: Site, folder: Path) -> list[Path]:
+    """Return the files of the documents that an existing index names, including the compressed ones."""
+    try:
+        documents = [folder / path.lstrip("/") for path in _document_paths(sitemap.read_bytes(), site)]
+    except (OSError, ET.ParseError):
+        return []
+    # Another program may have written the index: remove only files that are named like exported ones.
+    exported = [
+        file for file in documents if file.parent == sitemap.parent and file.name.startswith(f"{sitemap.stem}-")
+    ]
+    return [file for document in exported for file in (document, _gzipped(document))]

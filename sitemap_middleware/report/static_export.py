@@ -19,6 +19,11 @@ MAX_PAGE_FILES: Final = 10_000
 
 NESTED_FOLDER: Final = "page"
 
+_MARK: Final = b'<meta name="generator" content="sitemap-middleware report">'
+"""Begins every file of a report, so that those of an earlier one are recognised."""
+
+_MARK_BYTES: Final = 500
+
 
 def export_report(
     service: ServiceInspection,
@@ -29,22 +34,30 @@ def export_report(
 ) -> int:
     """Evaluate the pages of a site, write the report of them into a folder, and return the number of files.
 
-    Files that are there already are replaced.
+    Files that are there already are replaced, and those of an earlier report that this one does not have are removed.
     Raises `OSError` if a file cannot be written, `StoreError` if the store fails.
     """
     evaluation = evaluate(service, replace(service.snapshot_now(site), async_collector=async_collector))
     links = _FileLinks()
     context = common_context(service, site, evaluation)
     (folder / NESTED_FOLDER).mkdir(parents=True, exist_ok=True)
-    written = 1
+    written = {folder / "style.css"}
     (folder / "style.css").write_bytes(STYLE)
     for file, name, arguments in links.linked():
         page = report_page(name, arguments, service, site, evaluation, is_live=False)
         content = render(page.template, {**context, **page.context, "name": name, "links": links})
         (folder / file).write_text(content, "utf-8", errors="replace")
-        written += 1
-        on_progress(written, None)
-    return written
+        written.add(folder / file)
+        on_progress(len(written), None)
+    for earlier in {*folder.glob("*.html"), *(folder / NESTED_FOLDER).glob("*.html")} - written:
+        if _MARK in _beginning(earlier):
+            earlier.unlink()
+    return len(written)
+
+
+def _beginning(file: Path) -> bytes:
+    with file.open("rb") as opened:
+        return opened.read(_MARK_BYTES)
 
 
 class _FileLinks:

@@ -34,11 +34,41 @@ def compressed(start: bytes, part: bytes, times: int) -> Iterator[bytes]:
     return chain([gzip.compress(start)], repeat(gzip.compress(part), times))
 
 
+def names() -> Iterator[bytes]:
+    yield ROOT
+    for number in range(100):
+        yield b"".join(b"<x%d/>" % (number * 10_000 + n) for n in range(10_000))
+
+
+def long_names() -> Iterator[bytes]:
+    yield ROOT
+    for number in range(50):
+        yield b"<x%d" % number + b"x" * 900_000 + b"/>"
+
+
+def long_links() -> Iterator[bytes]:
+    yield ROOT.replace(b">", b' xmlns:xhtml="http://www.w3.org/1999/xhtml">')
+    for number in range(50):
+        yield b"<url><loc>https://example.com/%d</loc>" % number
+        yield b'<xhtml:link rel="alternate" hreflang="%d' % number + b"x" * 500_000
+        yield b'" href="https://example.com/%d' % number + b"x" * 400_000 + b'"/></url>'
+    yield b"</urlset>"
+
+
 BOMBS: dict[str, tuple[list[str], Callable[[], Iterator[bytes]]]] = {
     "10 GB of blanks": (["document-too-large"], lambda: compressed(ROOT, b" " * 10 * MEGABYTE, 1_000)),
+    "a tag without end": (["xml-too-complex"], lambda: compressed(b'<urlset a="', b"x" * MEGABYTE, 1_000)),
     "a value without end": (["document-too-large"], lambda: compressed(ROOT + b"<url><loc>", b"x" * MEGABYTE, 1_000)),
+    "elements without end": (["xml-too-complex"], lambda: compressed(ROOT + b"<url>", b"<loc>" * 100_000, 1_000)),
     "an entry without end": (["xml-too-complex"], lambda: compressed(ROOT + b"<url>", b"<loc/>" * 100_000, 1_000)),
+    "many names": (["xml-too-complex", "xml-unknown-element"], names),
+    "long names": (["xml-not-well-formed", "xml-unknown-element"], long_names),
+    "long links": (["hreflang-code", "hreflang-url"], long_links),
     "many entries": (["document-too-many-urls", "loc-missing"], lambda: compressed(ROOT, b"<url/>" * 100_000, 1_000)),
+    "many other elements": (
+        ["xml-misplaced-element", "xml-too-complex"],
+        lambda: compressed(ROOT, b"<loc/>" * 99_999, 100),
+    ),
     "many lines": (["document-too-large"], lambda: compressed(b"", b"https://example.com/\n" * 100_000, 100)),
 }
 

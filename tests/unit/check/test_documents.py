@@ -59,6 +59,8 @@ DOCUMENTS: dict[str, tuple[str | bytes, list[str]]] = {
         ["loc-mixed-schemes", "loc-mixed-www", "loc-other-host"],
     ),
     "text twice": (listed("text", HOME, "text"), ["xml-stray-text", "xml-stray-text"]),
+    "stylesheet": (f"<?xml-stylesheet href='a'?><?other a?>{listed(HOME)}", ["xml-stylesheet"]),
+    "encoding that is unknown": (f'<?xml version="1.0" encoding="klingon"?>{listed(HOME)}', ["xml-encoding-declared"]),
     "declaration without encoding": (f'<?xml version="1.0" standalone="yes"?>{listed(HOME)}', []),
     "element without namespace": (listed(url('<lastmod xmlns="">2024</lastmod>')), ["xml-misplaced-element"]),
     "element in a value": (listed("<url><loc>https://example.com/<b/></loc></url>"), ["xml-unknown-element"]),
@@ -91,6 +93,10 @@ DOCUMENTS: dict[str, tuple[str | bytes, list[str]]] = {
             more=VIDEOS,
         ),
         ["video-outdated"],
+    ),
+    "restriction without relationship": (
+        listed(url(f"<video:video>{VIDEO}<video:platform/></video:video>"), more=VIDEOS),
+        ["video-value"],
     ),
     "article without publication": (
         article("<news:publication_date>2026-01-31</news:publication_date><news:title>a</news:title>"),
@@ -173,6 +179,15 @@ def test_report_shortens_what_is_long(tmp_path: Path) -> None:
 def test_code_without_a_rule_fails_at_once() -> None:
     with pytest.raises(KeyError, match="loc-nonsense"):
         run.Run(0.0, None, {"loc-nonsense"}, 0).report(("loc-nonsense", "it is wrong"), "https://example.com/")
+
+
+def test_urls_beyond_the_memory_of_a_run_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run, "MAX_KEPT_BYTES", 1_000)
+    for name in "abcdef":
+        (tmp_path / f"{name}.xml").write_text(urlset(*(f"https://example.com/{name}/{number}" for number in range(3))))
+    result = asyncio.run(check_sitemap(FileSource(tmp_path), Settings()))
+    assert (len(result.urls), result.is_complete) == (12, False)
+    assert [finding.text for finding in result.findings] == ["the sitemap has 6 documents, and 4 were checked"]
 
 
 def test_file_that_cannot_be_read(tmp_path: Path) -> None:

@@ -52,7 +52,6 @@ def too_many_articles() -> str:
 
 
 MADE: dict[str, Callable[[], str]] = {
-    "xml-too-complex": lambda: f"<urlset {NAMESPACE}><url>{'<loc/>' * 20_001}</url></urlset>",
     "document-too-large": too_large,
     "document-too-many-urls": too_many_urls,
     "index-too-many-sitemaps": too_many_sitemaps,

@@ -91,11 +91,12 @@ def test_sitemap_may_be_a_file_of_data() -> None:
 
 
 LOCAL_NAMES = ["localhost", "app", "site.local", "kubernetes.default.svc"]
-LOCAL_ADDRESSES = ["127.0.0.1:5000", "[::1]:8000", "169.254.169.254", "[::ffff:10.0.0.1]"]
-PUBLIC = ["example.com", "8.8.8.8", "[::ffff:8.8.8.8]", "[2606:4700:4700::1111]"]
+LOCAL_ADDRESSES = ["127.0.0.1:5000", "[::1]:8000", "169.254.169.254", "224.0.0.1", "[::ffff:10.0.0.1]"]
+LOCAL_BY_NAT64 = ["[64:ff9b::7f00:1]"]
+PUBLIC = ["example.com", "8.8.8.8", "[64:ff9b::8.8.8.8]", "[::ffff:8.8.8.8]", "[2606:4700:4700::1111]"]
 
 
-@pytest.mark.parametrize("host", [*LOCAL_NAMES, *LOCAL_ADDRESSES, *PUBLIC])
+@pytest.mark.parametrize("host", [*LOCAL_NAMES, *LOCAL_ADDRESSES, *LOCAL_BY_NAT64, *PUBLIC])
 def test_local_hosts(host: str) -> None:
     assert is_local(host) is (host not in PUBLIC)
 

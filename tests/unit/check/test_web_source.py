@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import socket
 import threading
@@ -12,11 +13,13 @@ from pathlib import Path
 import pytest
 
 from sitemap_middleware.check import web_client
+from sitemap_middleware.check.clients import Failure, Response
 from sitemap_middleware.check.findings import FAMILIES
 from sitemap_middleware.check.runner import Settings, sitemap_urls
+from sitemap_middleware.check.web_client import WebClient
 from sitemap_middleware.exceptions import SitemapError
 
-from .web_site import Reply, WebSite, check_url, codes, index, served, urlset, xml
+from .web_site import Reply, Time, WebSite, check_url, codes, index, served, urlset, xml
 
 PATH = "/sitemap.xml"
 HTML = Reply(200, b"<!doctype html><title>Sign in</title>", {"Content-Type": "text/html"})
@@ -245,3 +248,107 @@ def test_robots_that_forbids_only_other_programs(site: WebSite) -> None:
     site.add("/robots.txt", Reply(200, rules.replace(b"Disallow: /\n", b"Disallow: /a.xml\n")))
     site.add(PATH, xml(index(f"{site.origin}/a.xml")))
     assert codes(check_url(f"{site.origin}{PATH}")) == ["index-not-all-read"]
+
+
+# Which addresses are connected to
+
+NAME = "files.example.com"
+
+
+@pytest.fixture
+def web(site: WebSite, monkeypatch: pytest.MonkeyPatch) -> WebSite:
+    """A site that stands for any host, without proxies."""
+    site.default = Reply(200, b"found")
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    return site
+
+
+@pytest.fixture
+def addresses(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """The answers of the resolver for names, one after the other; the last one is given again. None fails."""
+    answers = list[list[str]]()
+    real = socket.getaddrinfo
+
+    def resolve(host: str, *args: object, **options: object) -> object:
+        if host in ("127.0.0.1", "localhost"):
+            return real(host, *args, **options)  # type: ignore[arg-type] # passed on
+        if not answers:
+            raise socket.gaierror(socket.EAI_NONAME, "no such name")
+        found = answers.pop(0) if len(answers) > 1 else answers[0]
+        return [(socket.AF_INET, socket.SOCK_STREAM, 0, "", (address, 0)) for address in found]
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    return answers
+
+
+def request(url: str, *, named: str = "") -> Response:
+    async def run() -> Response:
+        time = Time()
+        async with WebClient(named, obey_robots=False, clock=time, sleep=time.sleep) as client:
+            return await client.get(url, 100)
+
+    return asyncio.run(run())
+
+
+def by_name(site: WebSite) -> str:
+    return f"{site.origin.replace('127.0.0.1', NAME)}/a"
+
+
+@pytest.mark.parametrize(
+    "found",
+    [["127.0.0.1"], ["8.8.8.8", "127.0.0.1"], ["::1"], ["64:ff9b::7f00:1"], ["fe80::1%2"], ["169.254.169.254"]],
+    ids=str,
+)
+def test_name_of_a_local_address_is_not_connected_to(
+    web: WebSite, addresses: list[list[str]], found: list[str]
+) -> None:
+    addresses.append(found)
+    answer = request(by_name(web))
+    assert (answer.failure, web.requests) == (Failure.LOCAL, [])
+    assert NAME in answer.reason
+
+
+def test_local_address_in_the_url_is_not_connected_to(web: WebSite) -> None:
+    answer = request(f"{web.origin}/a")
+    assert (answer.failure, web.requests) == (Failure.LOCAL, [])
+
+
+def test_index_on_the_web_that_names_and_redirects_to_local_hosts(
+    web: WebSite, addresses: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The proxy stands for the web: it answers for a host that has no address here."""
+    monkeypatch.setenv("http_proxy", web.origin)
+    monkeypatch.setenv("no_proxy", NAME)
+    addresses += [["8.8.8.8"], ["127.0.0.1"]]
+    url, moved = "http://www.example.com/sitemap.xml", "http://www.example.com/moved.xml"
+    web.add(url, xml(index(by_name(web), moved)))
+    web.add(moved, redirect(by_name(web)))
+    result = check_url(url, obey_robots=False)
+    failed = [(finding.url, finding.text) for finding in result.findings if finding.code == "fetch-failed"]
+    text = f"{NAME} is not on the web, but in the local network"
+    assert failed == [(by_name(web), text), (moved, text)]
+    assert {*web.requests} == {url, moved, "http://www.example.com/robots.txt"}
+
+
+def test_proxy_without_a_scheme(web: WebSite, addresses: list[list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("all_proxy", web.origin.removeprefix("http://"))
+    monkeypatch.setenv("no_proxy", "")
+    assert (request("http://www.example.com/a").status, addresses) == (200, [])
+    assert web.requests == ["http://www.example.com/a"]
+
+
+def test_host_that_the_user_named_may_be_local(web: WebSite) -> None:
+    url = f"{web.origin.replace('127.0.0.1', 'localhost')}/a"
+    assert request(url).failure is Failure.LOCAL
+    assert request(url, named=url).status == 200
+
+
+@pytest.mark.parametrize("first", [["8.8.8.8"], ["8.8.8.8", "127.0.0.1"]], ids=str)
+def test_name_that_becomes_local_is_not_connected_to(
+    web: WebSite, addresses: list[list[str]], first: list[str]
+) -> None:
+    addresses += [first, ["127.0.0.1"]]
+    answer = request(by_name(web), named=by_name(web))
+    assert (answer.failure, web.requests) == (Failure.LOCAL, [])

@@ -124,7 +124,7 @@ def check_url(
 
     async def run() -> Result:
         time = Time()
-        async with WebClient(**{"clock": time, "sleep": time.sleep, **options}) as client:
+        async with WebClient(url, **{"clock": time, "sleep": time.sleep, **options}) as client:
             source = ClientSource(url, client, request_time=0.0)
             pages = client if with_pages else None
             return await check_sitemap(source, settings, client=pages, clock=lambda: now)

@@ -12,7 +12,9 @@ from typing import Any
 import flask
 import pytest
 from click.testing import Result
+from fastapi import FastAPI
 from starlette.applications import Starlette
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.responses import HTMLResponse, PlainTextResponse
 from starlette.routing import Route
 
@@ -206,6 +208,14 @@ def test_base_url_is_that_of_the_folder(tmp_path: Path) -> None:
         line.rpartition("[")[2] for line in check(file, "--base-url", "https://example.com/shop").stdout.splitlines()
     }
     assert codes >= {"loc-other-host]", "loc-outside-folder]"}
+
+
+def test_pages_of_a_file_are_requested_if_it_is_wanted_and_never_of_this_machine(tmp_path: Path) -> None:
+    with served() as site:
+        file = write(tmp_path / "sitemap.xml", f"{site.origin}/gone")
+        for mode in ("none", "all"):
+            assert codes(check(file, "--json", "--pages", mode, "--ignore", "loc-local")) == []
+        assert "/gone" not in site.requests
 
 
 # The web
@@ -408,3 +418,19 @@ def test_page_that_was_seen_and_is_not_listed(tmp_path: Path) -> None:
     found = messages(of_app(app, "--json"))
     assert found["coverage-not-listed", "/offer"] == "the page is left out: its robots meta tag says noindex"
     assert ("coverage-never-seen", "/") not in found
+
+
+@pytest.mark.parametrize("kind", [Starlette, FastAPI])
+@pytest.mark.parametrize("gzip_is", ["nowhere", "inside", "outside"])
+def test_pages_requested_by_check_are_no_visits(kind: Any, gzip_is: str, tmp_path: Path) -> None:
+    app = kind(routes=[Route("/", lambda _: HTMLResponse("<p>Home"))])
+    options = {"store": f"sqlite:///{tmp_path / 'site.sqlite3'}", "base_url": BAKERY, "verify": False}
+    if gzip_is == "inside":
+        app.add_middleware(GZipMiddleware)
+    app.add_middleware(SitemapMiddleware, **options)
+    if gzip_is == "outside":
+        app.add_middleware(GZipMiddleware)
+    assert "1 page requested" in of_app(app).stdout
+    site = SitemapMiddleware(Starlette(), **options)
+    assert site.explain("/").page is None
+    site.close()

@@ -179,6 +179,26 @@ def exported(responses: dict[str, list[Response]], out: Path) -> tuple[list[str]
     return [file.path.name for file in written], pauses
 
 
+def test_documents_are_fetched_again_if_the_index_changed(tmp_path: Path) -> None:
+    responses = {
+        "/sitemap.xml": [index_of(1, 2), index_of(1, 3)],
+        "/sitemap-1.xml": [answered("<old/>"), MADE],
+        "/sitemap-2.xml": [GONE],
+        "/sitemap-3.xml": [MADE],
+    }
+    assert "sitemap-3.xml" in exported(responses, tmp_path)[0]
+    assert locs((tmp_path / "sitemap.xml").read_bytes()) == [f"{BASE}/sitemap-{number}.xml" for number in (1, 3)]
+    assert (tmp_path / "sitemap-1.xml").read_bytes() == b"<urlset/>"
+
+
+def test_current_documents_stay_and_obsolete_ones_are_removed(tmp_path: Path) -> None:
+    responses = {f"/sitemap-{number}.xml": [MADE] for number in (1, 2, 3)}
+    exported({**responses, "/sitemap.xml": [index_of(1, 2)]}, tmp_path)
+    exported({**responses, "/sitemap.xml": [index_of(2, 3)]}, tmp_path)
+    names = [name for number in (2, 3) for name in (f"sitemap-{number}.xml", f"sitemap-{number}.xml.gz")]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [*names, "sitemap.xml", "sitemap.xml.gz"]
+
+
 def test_missing_document_of_an_index_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(SitemapError, match=r"answered 404 for /sitemap-2\.xml"):
         exported({"/sitemap.xml": [index_of(1, 2)], "/sitemap-1.xml": [MADE], "/sitemap-2.xml": [GONE]}, tmp_path)

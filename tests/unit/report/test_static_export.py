@@ -85,6 +85,16 @@ def test_only_so_many_pages_have_a_file_of_their_own(app: str, tmp_path: Path, m
     ).read_text("utf-8")
 
 
+def test_files_of_an_earlier_report_are_removed_and_no_others(app: str, tmp_path: Path) -> None:
+    report(app)
+    old = tmp_path / "out" / "pages-9.html"
+    old.write_bytes((tmp_path / "out" / "pages.html").read_bytes())
+    own = tmp_path / "out" / "pages-10.html"
+    own.write_text("<p>Mine</p>", "utf-8")
+    report(app)
+    assert (old.exists(), own.exists()) == (False, True)
+
+
 def test_a_folder_that_cannot_be_written_is_named(app: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", "utf-8")
     answer = report(app, "--out", "file/out")
