@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
@@ -18,21 +17,13 @@ from .exceptions import ValuesError
 from .http import urls
 from .http.messages import AsyncCollector
 from .http.robots_parser import ROBOTS_PATH
-from .listing.candidates import Candidate, SiteSnapshot, decode_path
+from .listing.candidates import SiteSnapshot
 from .listing.entries import EntryBuilder
 from .listing.explain import explain
 from .listing.policy import EvaluationContext
 from .listing.provider_items import ProviderReport
 from .listing.route_report import RouteReport, route_report
-from .listing.url_report import (
-    EvaluatedUrl,
-    PageChange,
-    UrlReportLine,
-    change_since,
-    change_times,
-    evaluated_urls,
-    report_line,
-)
+from .listing.url_report import EvaluatedUrl, PageChange, evaluated_urls
 from .models import Site
 from .observe.ingest import Ingester
 from .observe.tracker import Tracker
@@ -153,27 +144,14 @@ class ServiceInspection:
                 except ValuesError as error:
                     yield str(error)
 
-    def url_report(self, snapshots: Sequence[SiteSnapshot]) -> Iterator[UrlReportLine]:
+    def url_report(self, snapshots: Sequence[SiteSnapshot]) -> Iterator[EvaluatedUrl]:
         """Every known URL of these sites, listed or not. Raises `SitemapError` if the store or a provider fails."""
-        return map(report_line, chain.from_iterable(map(self.evaluated_urls, snapshots)))
-
-    def evaluated_urls(self, snapshot: SiteSnapshot) -> Iterator[EvaluatedUrl]:
-        """Every URL of `url_report`, with all that is known of it. Raises like `url_report`."""
-        return evaluated_urls(self._entries, self.evaluation_context(snapshot))
-
-    def is_excluded(self, candidate: Candidate) -> bool:
-        """Whether a page is left out whatever it answers: by the option `exclude`, its decorator, or its kind."""
-        return self._entries.policy.exclusion(candidate.route, decode_path(candidate.path)) is not None
+        for snapshot in snapshots:
+            yield from evaluated_urls(self._entries, self.evaluation_context(snapshot), self.options.media_types)
 
     def changes(self, snapshots: Sequence[SiteSnapshot], since: int) -> Iterator[PageChange]:
         """What changed in the sitemaps of these sites since a POSIX time. Raises like `url_report`."""
-        for snapshot in snapshots:
-            for item in self.evaluated_urls(snapshot):
-                change = change_since(
-                    report_line(item), change_times(item, self.options.media_types, snapshot.now), since
-                )
-                if change is not None:
-                    yield change
+        return filter(None, (item.change(since) for item in self.url_report(snapshots)))
 
     def snapshot(self, site: Site, store: Store) -> SiteSnapshot:
         """The inputs of a site's sitemap now, with its pages from this store."""

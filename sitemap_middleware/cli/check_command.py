@@ -319,7 +319,6 @@ def _unobserved(fetch: Fetch, middleware: SitemapMiddleware) -> Iterator[Fetch]:
 def _known_urls(target: Target) -> Iterator[KnownUrl]:
     """What the middleware of an app knows of its pages."""
     snapshots, _ = target.snapshots()
-    for item in target.service.evaluated_urls(snapshots[0]):
-        page = item.candidate.page
-        if item.entry is not None or not target.service.is_excluded(item.candidate):
-            yield KnownUrl(item.url, item.entry is not None, item.verdict.reason, page.status if page else None)
+    for item in target.service.url_report(snapshots[:1]):
+        if not item.excluded:
+            yield KnownUrl(item.url, item.listed, item.reason, item.status)

@@ -88,7 +88,7 @@ def list_(app: Any, *, not_listed: bool, as_json: bool, as_csv: bool, **options:
     if as_csv:
         click.echo(results.pages_as_csv(lines), nl=False)
     elif as_json:
-        _print_json([line._asdict() for line in lines])
+        _print_json([*map(results.page_as_json, lines)])
     else:
         results.print_pages(lines)
     print_notes(notes)

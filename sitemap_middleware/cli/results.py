@@ -14,7 +14,7 @@ from rich.text import Text
 from ..evidence.dates import w3c_from_timestamp
 from ..evidence.page_verdict import Explanation, observed_facts
 from ..listing.route_report import RouteReport
-from ..listing.url_report import PageChange, UrlReportLine
+from ..listing.url_report import EvaluatedUrl, PageChange
 from ..options.sources import Setting
 from ..stores.status import StoreStatus
 from .terminal import Row, console, print_line, print_rows, printable
@@ -52,7 +52,6 @@ def explanation_as_json(explanation: Explanation, notes: Sequence[str]) -> dict[
         "first_seen": w3c_from_timestamp(page.first_seen) if page else None,
         "last_seen": w3c_from_timestamp(page.last_seen) if page else None,
         "history": [{"at": w3c_from_timestamp(event.at), "event": event.text} for event in explanation.history],
-        "dates": [date._asdict() for date in explanation.dates],
         "notes": list(notes),
     }
 
@@ -78,34 +77,36 @@ def observation_lines(explanation: Explanation) -> Iterator[str]:
 
 
 def _history_lines(explanation: Explanation) -> Iterator[str]:
-    """Yield what happened to a page, and which dates it may have."""
+    """Yield what happened to a page."""
     if explanation.history:
         yield "history:"
         for event in explanation.history:
             yield f"  {w3c_from_timestamp(event.at)} {event.text}"
-    if len(explanation.dates) > 1:
-        yield "dates:"
-        for date in explanation.dates:
-            stands = f"{date.date} {'counts' if date.counts else 'is not needed'}" if date.date else "no date"
-            yield f"  {stands}: {date.reason}"
 
 
 # list
 
 
-def pages_as_csv(lines: Iterable[UrlReportLine]) -> str:
+_PAGE_COLUMNS: Final = ("url", "listed", "reason", "lastmod", "lastmod_from", "route")
+
+
+def page_as_json(line: EvaluatedUrl) -> dict[str, Any]:
+    return {column: getattr(line, column) for column in _PAGE_COLUMNS}
+
+
+def pages_as_csv(lines: Iterable[EvaluatedUrl]) -> str:
     out = io.StringIO()
     rows = csv.writer(out, lineterminator="\n")
-    rows.writerow(UrlReportLine._fields)
-    rows.writerows(lines)
+    rows.writerow(_PAGE_COLUMNS)
+    rows.writerows(page_as_json(line).values() for line in lines)
     return out.getvalue()
 
 
-def print_pages(lines: Iterable[UrlReportLine]) -> None:
+def print_pages(lines: Iterable[EvaluatedUrl]) -> None:
     print_rows(console(), map(_page_row, lines))
 
 
-def _page_row(line: UrlReportLine) -> Row:
+def _page_row(line: EvaluatedUrl) -> Row:
     """The URL and the date of a page, or the reason why it is not listed."""
     if not line.listed:
         return line.url, f"not listed: {line.reason}", "dim"

@@ -23,7 +23,6 @@ from .dates import (
     w3c_day_from_timestamp,
     w3c_from_timestamp,
 )
-from .page_verdict import DateEvidence
 from .site_signals import SiteSignals
 from .value_history import VOLATILE, History, changes_without_content, is_credible, last_change
 
@@ -60,17 +59,6 @@ def lastmod(
         if latest.text is not None:
             break
     return latest  # without a date, the last rule that had any evidence says why
-
-
-def date_evidence(
-    result: LastmodResult, page: Page | None, file_modified: int | None, signals: SiteSignals, now: int
-) -> Iterator[DateEvidence]:
-    """The date by each rule of `lastmod`, which returned this result, that applies to a page. The first one counts."""
-    found = [*_results(page, file_modified, signals, now)]
-    if result not in found and result != _NO_LASTMOD:
-        found.insert(0, result)  # the developer's
-    for other in found:
-        yield DateEvidence(other.text, other == result and other.text is not None, other.source)
 
 
 def _results(page: Page | None, file_modified: int | None, signals: SiteSignals, now: int) -> Iterator[LastmodResult]:

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from ..models import Page, Route, SitemapUrl
 from .dates import w3c_from_timestamp
 from .observations import HTML_TYPES, INDEXABLE_TYPES, refusal_kind, refused_canonical
-from .value_history import VOLATILE, History
+from .value_history import VOLATILE, Run
 
 
 class Verdict(NamedTuple):
@@ -90,17 +90,6 @@ class PageEvent(NamedTuple):
     text: str
 
 
-class DateEvidence(NamedTuple):
-    """A date that a page may have, and whether the sitemap has it."""
-
-    date: str | None
-    """As it would be written; None if there is a reason against it."""
-    counts: bool
-    """Whether it is the lastmod of the page. Only one is."""
-    reason: str
-    """Where the date comes from, or why it does not count."""
-
-
 @dataclass(frozen=True, slots=True)
 class Explanation:
     """Why a URL is listed or not, and where its lastmod and an inferred changefreq come from.
@@ -121,14 +110,10 @@ class Explanation:
     """Items of its route's values that were left out, and why: how many, and the first few."""
     ignored: str | None = None
     """Which requests to this process did not count as evidence, if that may be why nothing is known."""
-
     note: str | None = None
     """Why the sitemap itself is not served, or was answered with 503, if that is so."""
-
     history: tuple[PageEvent, ...] = ()
     """What happened to the page, the latest first."""
-    dates: tuple[DateEvidence, ...] = ()
-    """The dates that a listed page may have, the best evidence first."""
 
     def __str__(self) -> str:
         lines = [f"note: {self.note}"] if self.note else []
@@ -147,25 +132,6 @@ class Explanation:
         if self.ignored:
             lines.append(f"ignored: {self.ignored}")
         return "\n".join(lines)
-
-
-def histories(page: Page) -> dict[str, History]:
-    """The histories of a page that are not empty, by what they are about."""
-    named = {
-        "content": page.content_history,
-        "Last-Modified": page.last_modified_history,
-        "stated date": page.stated_date_history,
-    }
-    return {name: history for name, history in named.items() if history}
-
-
-def value_names(name: str, history: History, write_time: Callable[[int], str]) -> list[str]:
-    """What each value of the history of a name is called: a date is written, and a content has its number."""
-    if name != "content":
-        return [write_time(run.value) for run in history]
-    return [
-        "content that varies" if run.value == VOLATILE else f"content {number}" for number, run in enumerate(history, 1)
-    ]
 
 
 def observed_facts(page: Page, write_time: Callable[[int], str] = w3c_from_timestamp) -> Iterator[tuple[str, str]]:
@@ -195,14 +161,20 @@ def page_events(
 ) -> list[PageEvent]:
     """What happened to a page, the latest first; `dropped` is when it was no longer listed, if that is known."""
     events = [PageEvent(page.first_seen, "first seen")]
-    for name, history in histories(page).items():
-        for run, called in zip(history, value_names(name, history, write_time), strict=True):
-            what = called if name == "content" else f"{name} {called}"
-            seen = f"was first seen, and last at {write_time(run.last)}" if run.was_repeated else "was seen once"
-            events.append(PageEvent(run.first, f"{what} {seen}"))
+    for number, run in enumerate(page.content_history, 1):
+        events.append(
+            _sighting("content that varies" if run.value == VOLATILE else f"content {number}", run, write_time)
+        )
+    for name, history in (("Last-Modified", page.last_modified_history), ("stated date", page.stated_date_history)):
+        events += [_sighting(f"{name} {write_time(run.value)}", run, write_time) for run in history]
     if page.unconfirmed_at:
         events.append(PageEvent(page.unconfirmed_at, f"{describe_answer(page)}, not yet confirmed"))
     events.append(PageEvent(page.last_seen, f"latest evidence: it answered {page.status}"))
     if dropped is not None:
         events.append(PageEvent(dropped, "no longer listed, at this time or before"))
     return sorted(events, key=lambda event: event.at)[::-1]
+
+
+def _sighting(what: str, run: Run, write_time: Callable[[int], str]) -> PageEvent:
+    seen = f"was first seen, and last at {write_time(run.last)}" if run.was_repeated else "was seen once"
+    return PageEvent(run.first, f"{what} {seen}")

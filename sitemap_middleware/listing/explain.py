@@ -6,7 +6,6 @@ from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import replace
 
-from ..evidence.lastmod import date_evidence
 from ..evidence.page_verdict import Explanation, dropped_between, page_events
 from ..exceptions import ValuesError
 from ..http.urls import LOC_LENGTH_REASON, UNREACHABLE_REASON, loc_of, quote_path, toggle_trailing_slash
@@ -63,7 +62,6 @@ def _explain(entries: EntryBuilder, context: EvaluationContext, path: str) -> Ex
     if not verdict.listed:
         return Explanation(path, loc, False, verdict.reason, route=route, page=page, skipped=skipped)
     entry, lastmod, changefreq = entries.build_entry(context, loc, candidate)
-    dates = date_evidence(lastmod, page, route.last_modified, context.site_signals.signals, snapshot.now)
     return Explanation(
         path,
         loc,
@@ -75,7 +73,6 @@ def _explain(entries: EntryBuilder, context: EvaluationContext, path: str) -> Ex
         page,
         None if changefreq is None else changefreq.source,
         skipped,
-        dates=(*dates,),
     )
 
 

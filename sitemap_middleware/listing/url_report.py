@@ -1,4 +1,4 @@
-"""Evaluates every known URL of a site, listed or not: for the report and the commands `list` and `changes`."""
+"""Evaluates every known URL of a site, listed or not: for the report and the commands `list`, `changes` and `check`."""
 
 from __future__ import annotations
 
@@ -6,45 +6,18 @@ from collections.abc import Collection, Iterator
 from typing import Final, Literal, NamedTuple
 
 from ..evidence.dates import SECONDS_PER_DAY, timestamp_of_w3c, w3c_from_timestamp
-from ..evidence.lastmod import ChangefreqResult, LastmodResult
-from ..evidence.page_verdict import Verdict, dropped_between
+from ..evidence.page_verdict import dropped_between
 from ..evidence.value_history import MAX_RUNS
-from ..models import Page, SitemapUrl
-from .candidates import Candidate, stored_candidates
+from ..models import Page
+from .candidates import Candidate, decode_path, stored_candidates
 from .entries import EntryBuilder
 from .policy import EvaluationContext
 from .provider_items import ProviderReport
 
+UNDATED: Final = "no date is known"
+"""The group of listed pages without a lastmod."""
+
 _DAY_LENGTH: Final = len("2024-05-01")
-
-
-class EvaluatedUrl(NamedTuple):
-    """One URL with everything that its evaluation gave."""
-
-    url: str
-    candidate: Candidate
-    verdict: Verdict
-    entry: SitemapUrl | None
-    """Its entry; None unless it is listed. Then so are the two below."""
-    lastmod: LastmodResult | None = None
-    changefreq: ChangefreqResult | None = None
-    """None, too, if its changefreq is not inferred."""
-
-    @property
-    def lastmod_from(self) -> str | None:
-        """The source of its lastmod; None if it has none."""
-        return self.lastmod.source if self.lastmod and self.lastmod.text else None
-
-
-class UrlReportLine(NamedTuple):
-    """One URL."""
-
-    url: str
-    listed: bool
-    reason: str
-    lastmod: str | None
-    lastmod_from: str | None
-    route: str
 
 
 class PageChange(NamedTuple):
@@ -57,39 +30,92 @@ class PageChange(NamedTuple):
     """When, as a W3C date or datetime. A page was dropped at this time or before, but after `last_good`."""
     reason: str
     last_good: str | None = None
-    """When a dropped page was last known to be good."""
 
 
-class ChangeTimes(NamedTuple):
-    """When a URL came, changed and went, in POSIX seconds; None for what the evidence does not tell."""
+class EvaluatedUrl(NamedTuple):
+    """One URL with what its evaluation gave. Times are in POSIX seconds; None for what the evidence does not tell."""
 
-    first_good: int | None = None
+    path: str
+    """Percent-encoded."""
+    url: str
+    listed: bool
+    reason: str
+    kind: str
+    """Of reasons that differ in a detail; for a listed page the source of its lastmod."""
+    lastmod: str | None
+    lastmod_from: str | None
+    """The source of its lastmod; None if it has none."""
+    lastmod_note: str | None
+    """The source of its lastmod, or why it has none; None unless it is listed."""
+    changefreq: str | None
+    priority: float | None
+    route: str
+    excluded: bool
+    """Whether it is left out whatever it answers."""
+    status: int | None
+    last_seen: int
+    """0 if it was never seen."""
+    first_good: int | None
     """When a listed page was first seen as a page."""
-    changed: int | None = None
+    changed: int | None
     """The last second of a listed page's lastmod."""
-    last_good: int | None = None
-    dropped: int | None = None
+    last_good: int | None
+    dropped: int | None
     """A page that is no longer listed ceased to be good between these two times."""
+    event: int | None
+    """When it last came, changed or went."""
 
-    @property
-    def latest(self) -> int | None:
-        """The latest time that anything of this happened."""
-        return max((at for at in (self.first_good, self.changed, self.dropped) if at is not None), default=None)
+    def change(self, since: int) -> PageChange | None:
+        """What happened to it since a POSIX time; None if nothing did."""
+        if self.dropped is not None and self.last_good is not None and self.dropped >= since:
+            last_good, at = map(w3c_from_timestamp, (self.last_good, self.dropped))
+            return PageChange("dropped", self.url, at, self.reason, last_good)
+        if self.first_good is not None and self.first_good >= since:
+            return PageChange("new", self.url, w3c_from_timestamp(self.first_good), self.reason)
+        if self.lastmod is not None and self.changed is not None and self.changed >= since:
+            return PageChange("changed", self.url, self.lastmod, self.lastmod_from or "")
+        return None
 
 
-def evaluated_urls(entries: EntryBuilder, context: EvaluationContext) -> Iterator[EvaluatedUrl]:
+def evaluated_urls(
+    entries: EntryBuilder, context: EvaluationContext, media_types: Collection[str]
+) -> Iterator[EvaluatedUrl]:
     """The URLs of static routes, of providers and of learned pages, each once.
 
     Raises:
         ValuesError: a provider fails.
     """
     for candidate in _candidates(entries, context):
+        page = candidate.page
         loc, verdict = entries.policy.evaluate(context, candidate)
-        url = candidate.loc or context.snapshot.site.base_url + candidate.path
-        if loc is None:
-            yield EvaluatedUrl(url, candidate, verdict, None)
-        else:
-            yield EvaluatedUrl(url, candidate, verdict, *entries.build_entry(context, loc, candidate))
+        entry, lastmod, _ = (None, None, None) if loc is None else entries.build_entry(context, loc, candidate)
+        dated = entry.lastmod if entry else None
+        source = lastmod.source if lastmod and dated else None
+        first_good = _first_good(page) if entry and page else None
+        changed = _end_of(dated) if dated else None
+        gone = None if entry or page is None else dropped_between(page, media_types, context.snapshot.now)
+        last_good, dropped = gone or (None, None)
+        yield EvaluatedUrl(
+            path=candidate.path,
+            url=candidate.loc or context.snapshot.site.base_url + candidate.path,
+            listed=entry is not None,
+            reason=verdict.reason,
+            kind=(source or UNDATED) if entry else (verdict.kind or verdict.reason),
+            lastmod=dated,
+            lastmod_from=source,
+            lastmod_note=lastmod.source if lastmod else None,
+            changefreq=entry.changefreq if entry else None,
+            priority=entry.priority if entry else None,
+            route=candidate.route.path,
+            excluded=entries.policy.exclusion(candidate.route, decode_path(candidate.path)) is not None,
+            status=page.status if page else None,
+            last_seen=page.last_seen if page else 0,
+            first_good=first_good,
+            changed=changed,
+            last_good=last_good,
+            dropped=dropped,
+            event=max((at for at in (first_good, changed, dropped) if at is not None), default=None),
+        )
 
 
 def _candidates(entries: EntryBuilder, context: EvaluationContext) -> Iterator[Candidate]:
@@ -97,34 +123,6 @@ def _candidates(entries: EntryBuilder, context: EvaluationContext) -> Iterator[C
     for provider, routes in context.providers.values():
         yield from entries.provider_candidates(context, provider, routes, ProviderReport())
     yield from stored_candidates(context.snapshot)
-
-
-def report_line(item: EvaluatedUrl) -> UrlReportLine:
-    """The line of a URL."""
-    lastmod = item.entry.lastmod if item.entry else None
-    route = item.candidate.route.path
-    return UrlReportLine(item.url, item.entry is not None, item.verdict.reason, lastmod, item.lastmod_from, route)
-
-
-def change_times(item: EvaluatedUrl, media_types: Collection[str], now: int) -> ChangeTimes:
-    """When a URL came, changed and went."""
-    page = item.candidate.page
-    if item.entry is None:
-        return ChangeTimes(None, None, *(dropped_between(page, media_types, now) or ())) if page else ChangeTimes()
-    lastmod = item.entry.lastmod
-    return ChangeTimes(_first_good(page) if page else None, _end_of(lastmod) if lastmod else None)
-
-
-def change_since(line: UrlReportLine, times: ChangeTimes, since: int) -> PageChange | None:
-    """What happened to a URL since a POSIX time; None if nothing did."""
-    if times.dropped is not None and times.last_good is not None and times.dropped >= since:
-        last_good, at = map(w3c_from_timestamp, (times.last_good, times.dropped))
-        return PageChange("dropped", line.url, at, line.reason, last_good)
-    if times.first_good is not None and times.first_good >= since:
-        return PageChange("new", line.url, w3c_from_timestamp(times.first_good), line.reason)
-    if line.lastmod is not None and times.changed is not None and times.changed >= since:
-        return PageChange("changed", line.url, line.lastmod, line.lastmod_from or "")
-    return None
 
 
 def _first_good(page: Page) -> int:

@@ -24,7 +24,7 @@ from ..exceptions import StoreError, ValuesError
 from ..http.messages import Request
 from ..inspection import ServiceInspection
 from ..listing.candidates import SiteSnapshot
-from ..listing.url_report import ChangeTimes, PageChange, UrlReportLine, change_since, change_times
+from ..listing.url_report import EvaluatedUrl
 from ..models import Site
 from ..util import resolve, run_in_background
 
@@ -38,46 +38,9 @@ MIN_AGE_FACTOR: Final = 5
 
 CACHE_KIBIBYTES: Final = 16 * 1024
 
-UNDATED: Final = "no date is known"
-"""The group of listed pages without a lastmod."""
-
 SORTS: Final[Mapping[str, str]] = {"path": "path", "date": "changed DESC, path", "seen": "last_seen DESC, path"}
 
 _BY_CHANGE: Final = "event DESC, path"
-
-
-class PageRow(NamedTuple):
-    """One URL of a site, evaluated: a column for each field. Times are in POSIX seconds."""
-
-    path: str
-    """Percent-encoded, from the root path on."""
-    url: str
-    listed: bool
-    reason: str
-    kind: str
-    """Of reasons that differ in a detail; for a listed page the source of its lastmod."""
-    lastmod: str | None
-    lastmod_from: str | None
-    lastmod_note: str | None
-    """The source of its lastmod, or why it has none; None unless it is listed."""
-    changefreq: str | None
-    priority: float | None
-    route: str
-    first_good: int | None
-    changed: int | None
-    last_good: int | None
-    dropped: int | None
-    """This and the three above: see `ChangeTimes`."""
-    last_seen: int
-    """0 if it was never seen."""
-    event: int | None
-    """When it last came, changed or went."""
-
-    def change(self, since: int) -> PageChange | None:
-        """What happened to it since a POSIX time."""
-        times = ChangeTimes(self.first_good, self.changed, self.last_good, self.dropped)
-        line = UrlReportLine(self.url, self.listed, self.reason, self.lastmod, self.lastmod_from, self.route)
-        return change_since(line, times, since)
 
 
 _CHANGES: Final = """
@@ -112,16 +75,16 @@ class PageQuery(NamedTuple):
 class SiteIndex:
     """The evaluated URLs of a site, which any thread may query."""
 
-    def __init__(self, rows: Iterable[PageRow]) -> None:
+    def __init__(self, rows: Iterable[EvaluatedUrl]) -> None:
         """Write the rows, make the indexes, and count."""
         self._lock = threading.Lock()
         self._db = sqlite3.connect("", check_same_thread=False, isolation_level=None)
         # Once no response reads it. Not by __del__, which may run on any thread, in the middle of anything.
         weakref.finalize(self, self._db.close).atexit = False
         self._fetch(f"PRAGMA cache_size=-{CACHE_KIBIBYTES}")
-        self._fetch(f"CREATE TABLE pages ({', '.join(PageRow._fields)})")
+        self._fetch(f"CREATE TABLE pages ({', '.join(EvaluatedUrl._fields)})")
         self._fetch("BEGIN")
-        self._db.executemany(f"INSERT INTO pages VALUES ({', '.join('?' * len(PageRow._fields))})", rows)  # noqa: S608 # question marks
+        self._db.executemany(f"INSERT INTO pages VALUES ({', '.join('?' * len(EvaluatedUrl._fields))})", rows)  # noqa: S608 # question marks
         self._fetch("COMMIT")
         for number, columns in enumerate(("kind, path", "listed, path", *SORTS.values(), _BY_CHANGE)):
             self._fetch(f"CREATE INDEX by_{number} ON pages ({columns})")
@@ -149,12 +112,12 @@ class SiteIndex:
         found = self._fetch(_CHANGES, {"since": since, "day": SECONDS_PER_DAY})
         return Counter({(change, day): count for change, day, count in found})
 
-    def find(self, path: str) -> PageRow | None:
+    def find(self, path: str) -> EvaluatedUrl | None:
         """The page of a percent-encoded path."""
         found = self._fetch("SELECT * FROM pages WHERE path = ?", (path,))
-        return PageRow._make(found[0]) if found else None
+        return EvaluatedUrl._make(found[0]) if found else None
 
-    def query(self, query: PageQuery, offset: int, limit: int) -> tuple[int, list[PageRow]]:
+    def query(self, query: PageQuery, offset: int, limit: int) -> tuple[int, list[EvaluatedUrl]]:
         """How many pages a query finds, and at most `limit` of them after the first `offset` ones."""
         conditions, values = ["true"], list[Any]()
         if query.group:
@@ -170,13 +133,13 @@ class SiteIndex:
         [[total]] = self._fetch(f"SELECT count(*) FROM pages WHERE {where}", values)  # noqa: S608 # of constants
         return total, self._rows(f"WHERE {where} ORDER BY {SORTS[query.sort]}", [*values, limit, offset])
 
-    def changes(self, since: int, offset: int, limit: int) -> list[PageRow]:
+    def changes(self, since: int, offset: int, limit: int) -> list[EvaluatedUrl]:
         """At most `limit` pages with a change since a POSIX time after the first `offset` ones, the latest first."""
         return self._rows(f"WHERE event >= ? ORDER BY {_BY_CHANGE}", [since, limit, offset])
 
-    def _rows(self, clauses: str, parameters: list[Any]) -> list[PageRow]:
+    def _rows(self, clauses: str, parameters: list[Any]) -> list[EvaluatedUrl]:
         statement = f"SELECT * FROM pages {clauses} LIMIT ? OFFSET ?"  # noqa: S608 # of constants
-        return [*map(PageRow._make, self._fetch(statement, parameters))]
+        return [*map(EvaluatedUrl._make, self._fetch(statement, parameters))]
 
     def _fetch(self, statement: str, parameters: Any = ()) -> list[tuple[Any, ...]]:
         with self._lock:
@@ -211,27 +174,9 @@ def evaluate(service: ServiceInspection, snapshot: SiteSnapshot) -> Evaluation:
     return Evaluation(snapshot, version, at, index, time.monotonic() - began, next(iter(problems), None))
 
 
-def _rows(service: ServiceInspection, snapshot: SiteSnapshot, problems: list[str]) -> Iterator[PageRow]:
+def _rows(service: ServiceInspection, snapshot: SiteSnapshot, problems: list[str]) -> Iterator[EvaluatedUrl]:
     try:
-        for item in service.evaluated_urls(snapshot):
-            page, entry, verdict = item.candidate.page, item.entry, item.verdict
-            times = change_times(item, service.options.media_types, snapshot.now)
-            yield PageRow(
-                path=item.candidate.path,
-                url=item.url,
-                listed=entry is not None,
-                reason=verdict.reason,
-                kind=(item.lastmod_from or UNDATED) if entry else (verdict.kind or verdict.reason),
-                lastmod=entry.lastmod if entry else None,
-                lastmod_from=item.lastmod_from,
-                lastmod_note=item.lastmod.source if item.lastmod else None,
-                changefreq=entry.changefreq if entry else None,
-                priority=entry.priority if entry else None,
-                route=item.candidate.route.path,
-                **times._asdict(),
-                last_seen=page.last_seen if page else 0,
-                event=times.latest,
-            )
+        yield from service.url_report([snapshot])
     except ValuesError as error:
         problems.append(str(error))
 

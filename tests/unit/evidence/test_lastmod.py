@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitemap_middleware.evidence.dates import EARLIEST_DATE_SECONDS, w3c_from_timestamp
-from sitemap_middleware.evidence.lastmod import date_evidence, lastmod
+from sitemap_middleware.evidence.lastmod import lastmod
 from sitemap_middleware.evidence.merge import is_worth_writing, merge
 from sitemap_middleware.evidence.observations import Observation
 from sitemap_middleware.evidence.site_signals import SiteSignals
@@ -59,34 +59,6 @@ def stating(text: str) -> Page:
 def dates(pages: list[Page], now: int) -> dict[str, str | None]:
     around = signals_of(pages)
     return {page.path: lastmod(None, page, None, around, now).text for page in pages}
-
-
-# What is told of each date
-
-
-@pytest.mark.parametrize(
-    ("given", "counting", "developers"),
-    [
-        (None, 0, []),
-        (date(2024, 5, 1), 0, ["the developer's date"]),
-        (date(2090, 5, 1), None, ["the developer's date, 2090-05-01, is in the future"]),
-    ],
-)
-def test_the_date_that_lastmod_returns_is_the_only_one_that_counts(
-    given: date | None, counting: int | None, developers: list[str]
-) -> None:
-    page = page_of("/a", (NOW, NOW - 9 * DAY), (NOW + HOUR, NOW - 9 * DAY))._replace(stated_date="2090-01-01")
-    result = lastmod(given, page, None, EVERYWHERE, NOW + DAY)
-    told = [*date_evidence(result, page, None, EVERYWHERE, NOW + DAY)]
-    assert [evidence.reason for evidence in told] == [*developers, "Last-Modified", f"{STATED} cannot be true"]
-    counts = [position for position, evidence in enumerate(told) if evidence.counts]
-    assert counts == ([] if counting is None else [counting])
-    assert [evidence.date for evidence in told if evidence.counts] == [result.text] * len(counts)
-
-
-def test_a_page_without_any_evidence_has_no_dates_to_tell_of() -> None:
-    page = page_of("/a", (NOW, None))
-    assert [*date_evidence(lastmod(None, page, None, EVERYWHERE, NOW), page, None, EVERYWHERE, NOW)] == []
 
 
 DEPLOYED = NOW - 40 * DAY
