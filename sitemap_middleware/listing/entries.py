@@ -33,7 +33,7 @@ from .candidates import (
 from .policy import EvaluationContext, ListingPolicy
 from .provider_items import ProviderReport
 from .provider_reader import Providers
-from .site_signals_cache import Parts, SiteSignalsCache, hub_paths
+from .site_signals_cache import Parts, SiteSignalsCache
 
 HOME, HUB, ARTICLE, OTHER, HOUSEKEEPING = 1.0, 0.8, 0.6, 0.5, 0.3
 """Derived priorities: home page, pages with others below them, with parameters, other pages, legal and account pages.
@@ -65,9 +65,7 @@ class EntryBuilder:
     ) -> EvaluationContext:
         """Add to a snapshot what the evaluation of its candidates depends on. For arguments see `SiteSignalsCache`."""
         signals, was_made = self._site_signals.get(snapshot, parts, version, learning=learning)
-        hubs = frozenset[str]()
-        if self._options.priority == "auto":
-            hubs = signals.hubs | hub_paths(route.path for route in snapshot.table.routes)
+        hubs = _hub_paths(snapshot.table.routes) if self._options.priority == "auto" else frozenset[str]()
         providers = self._listed_providers(snapshot)
         return EvaluationContext(snapshot, signals, hubs, self._settings_digest(snapshot), providers, was_made)
 
@@ -229,6 +227,16 @@ class EntryBuilder:
                 report.undated_example,
                 _DATE_FIX,
             )
+
+
+def _hub_paths(routes: Iterable[Route]) -> frozenset[str]:
+    """The paths of all folders that the paths of these routes are in, without the root."""
+    hubs: set[str] = set()
+    for parent in {route.path.rstrip("/").rpartition("/")[0] for route in routes}:
+        while parent and parent not in hubs:
+            hubs.add(parent)
+            parent = parent.rpartition("/")[0]
+    return frozenset(hubs)
 
 
 def _derived_priority(path: str, route: Route, hubs: frozenset[str]) -> float:

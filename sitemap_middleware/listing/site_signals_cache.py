@@ -8,7 +8,7 @@ stale. All workers share the time at which those were read, through the store.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, lru_cache, partial
 from hashlib import blake2b
@@ -33,7 +33,6 @@ LEARNING_INTERVAL_SECONDS: Final = 60 * 60
 
 MAX_CACHED_SITES: Final = 64
 
-_METADATA_FILES: Final = frozenset({"METADATA", "RECORD", "INSTALLER", "PKG-INFO"})
 _RECORD_NAME: Final = "site-signals"
 
 Parts = Mapping[int, PartState]
@@ -41,26 +40,17 @@ Parts = Mapping[int, PartState]
 
 
 class CachedSiteSignals:
-    """The site signals that pages are evaluated by. They are computed at the first use."""
+    """The site signals that pages are evaluated by."""
 
-    def __init__(self, digest: str, compute: Callable[[], tuple[SiteSignals, frozenset[str]]]) -> None:
+    def __init__(self, digest: str, compute: Callable[[], SiteSignals]) -> None:
         self.digest = digest
         """It changes if the signals are computed again."""
         self._compute = compute
 
     @cached_property
-    def _computed(self) -> tuple[SiteSignals, frozenset[str]]:
-        return self._compute()
-
-    @property
     def signals(self) -> SiteSignals:
-        """Deployments and template changes."""
-        return self._computed[0]
-
-    @property
-    def hubs(self) -> frozenset[str]:
-        """Paths of the observed pages that have other pages below them."""
-        return self._computed[1]
+        """Deployments and template changes, computed at the first use."""
+        return self._compute()
 
 
 class SiteSignalsCache:
@@ -77,14 +67,17 @@ class SiteSignalsCache:
         `version` is that of its pages in the store; `learning` says whether its sitemap is made now.
         """
         store, owner, now = snapshot.store, snapshot.site.base_url, snapshot.now
-        stored = _decoded(store.load(owner, [_RECORD_NAME]).get(_RECORD_NAME))
-        read_at = 0
+        stored: int | None = None
+        with suppress(ValueError):
+            stored = int(store.load(owner, [_RECORD_NAME]).get(_RECORD_NAME, b""))
+        read_at = 0  # for a small site
         if sum(state.pages for state in parts.values()) > SAMPLE_PAGES:
             is_due = not 0 <= now - (stored or 0) < LEARNING_INTERVAL_SECONDS
             read_at = now if is_due and (learning or not stored) else stored or 0
         if learning and stored != read_at:
             store.save(owner, {_RECORD_NAME: str(read_at).encode()})
-        files = _file_times(snapshot)
+        routes = snapshot.table.static(snapshot.site)
+        files = [(route.path, route.last_modified) for route in routes if route.last_modified is not None]
         digest = blake2b(repr((read_at or version, files)).encode(), digest_size=8).hexdigest()
         known = self._cached.get(owner)
         if known is None or known.digest != digest:
@@ -93,26 +86,13 @@ class SiteSignalsCache:
         return known, learning or stored is not None
 
 
-def _computed(
-    snapshot: SiteSnapshot, parts: Parts, files: Sequence[tuple[str, int]], read_at: int
-) -> tuple[SiteSignals, frozenset[str]]:
-    """The signals, up to a time if they are those of a large site, and the paths that have others below them."""
+def _computed(snapshot: SiteSnapshot, parts: Parts, files: Sequence[tuple[str, int]], read_at: int) -> SiteSignals:
+    """The signals, up to a time if they are those of a large site."""
     pages = [*in_pieces(_pages(snapshot, parts, whole=not read_at), PIECE_PAGES)]
     # A file counts once: by the Last-Modified that was observed, else by its modification time.
     observed = {decode_path(page.path) for page in pages if page.last_modified is not None}
     file_times = [moment for path, moment in files if path not in observed]
-    signals = site_signals(in_pieces(pages, PIECE_PAGES), file_times, read_at or None, installed=install_times())
-    return signals, hub_paths(decode_path(page.path) for page in pages)
-
-
-def hub_paths(paths: Iterable[str]) -> frozenset[str]:
-    """The paths of all folders that these paths are in, without the root."""
-    hubs: set[str] = set()
-    for parent in {path.rstrip("/").rpartition("/")[0] for path in paths}:
-        while parent and parent not in hubs:
-            hubs.add(parent)
-            parent = parent.rpartition("/")[0]
-    return frozenset(hubs)
+    return site_signals(in_pieces(pages, PIECE_PAGES), file_times, read_at or None, installed=install_times())
 
 
 def _pages(snapshot: SiteSnapshot, parts: Parts, *, whole: bool) -> Iterator[Page]:
@@ -126,34 +106,19 @@ def _pages(snapshot: SiteSnapshot, parts: Parts, *, whole: bool) -> Iterator[Pag
         yield from snapshot.store.part(snapshot.site.store_key, number)[::step]
 
 
-def _file_times(snapshot: SiteSnapshot) -> list[tuple[str, int]]:
-    """The decoded paths of the files that static routes serve, and their modification times in POSIX seconds."""
-    routes = snapshot.table.static(snapshot.site)
-    return [(route.path, route.last_modified) for route in routes if route.last_modified is not None]
-
-
-def _decoded(record: bytes | None) -> int | None:
-    """When the pages of a large site were read, 0 for a small one; None if nothing was saved that can be decoded."""
-    with suppress(ValueError):
-        return int(record or b"")
-    return None
-
-
 def install_times() -> frozenset[int]:
     """When the packages on `sys.path` were installed, in POSIX seconds.
 
     The files of a package have the time of its installation, which says nothing about when their content changed.
-    Installers write all of them within moments, so the times of a few metadata files stand for all.
     """
     entries: list[object] = [*sys.path]  # apps may put other objects there; Python ignores them
-    return _install_times_in(tuple(dict.fromkeys(entry for entry in entries if isinstance(entry, str))))
+    return _install_times_in(tuple(entry for entry in entries if isinstance(entry, str)))
 
 
 @lru_cache(1)
 def _install_times_in(folders: tuple[str, ...]) -> frozenset[int]:
     times: set[int] = set()
-    for file in chain.from_iterable(Path(folder).glob("*.*-info/*") for folder in folders):
+    for file in chain.from_iterable(Path(folder).glob("*.dist-info/METADATA") for folder in folders):
         with suppress(OSError):
-            if file.name in _METADATA_FILES:
-                times.add(int(file.stat().st_mtime))
+            times.add(int(file.stat().st_mtime))
     return frozenset(times)

@@ -175,7 +175,7 @@ def policy_of(probed: Mapping[str, str] = MappingProxyType({}), **options: Any) 
 
 def context(rules: str = "", *, made: bool = False) -> EvaluationContext:
     snapshot = SiteSnapshot(SITE, RouteTable([], options_of()), MemoryStore(), RobotsRules(rules), NOW)
-    signals = CachedSiteSignals("", lambda: (SiteSignals(), frozenset()))
+    signals = CachedSiteSignals("", SiteSignals)
     return EvaluationContext(snapshot, signals, frozenset(), "", {}, made)
 
 
