@@ -139,6 +139,7 @@ class EntryBuilder:
         if lastmod_result.text is None and given.unusable_lastmod is not None:
             source = f"its values give {reprlib.repr(given.unusable_lastmod)}, which is not a date; {_DATE_FIX}"
             lastmod_result = LastmodResult(None, source)
+            self._warn_once(f"dates of {route.endpoint}", "%s has no lastmod: %s", loc, source)
         elif candidate.loc is not None and modified is None:
             lastmod_result = LastmodResult(None, "its section gives no date, and pages of sections are not observed")
         wanted = route.settings.priority if given.priority is None else given.priority
@@ -207,25 +208,11 @@ class EntryBuilder:
 
     def _warn_of_items(self, provider: Provider, report: ProviderReport) -> None:
         if report.skipped:
-            more = report.skipped - len(report.examples)
             self._warn_once(
                 f"values of {provider.place}",
-                "%d of the %d items of the values of %s make no page: %s",
-                report.skipped,
-                report.count,
+                "of the values of %s, %s",
                 provider.place,
-                "; ".join([*report.examples, *([f"and {more} more"] if more else [])]),
-            )
-        if report.undated:
-            self._warn_once(
-                f"dates of {provider.place}",
-                "%d of the %d items of the values of %s have a lastmod that is not a date, so it is not used, such as"
-                " %s; %s",
-                report.undated,
-                report.count,
-                provider.place,
-                report.undated_example,
-                _DATE_FIX,
+                "; ".join(report.messages()),
             )
 
 

@@ -48,29 +48,19 @@ class Item(NamedTuple):
     given: Any
     """What messages show."""
     params: Any
-    """A dict of parameters, or `_Attributes`, or a bare value; or `_Unreadable`."""
+    """A dict of parameters, or a bare value."""
     entry: Entry = EMPTY_ENTRY
 
 
 class _Attributes(dict[str, Any]):
-    """The attributes of an object that are named like parameters, and the reason for each that cannot be read."""
+    """The attributes of an object that are named like parameters; a `ValueError` for each that cannot be read."""
 
     def __init__(self, of: str) -> None:
         self.of = of
-        self.missing: dict[str, str] = {}
 
     def __repr__(self) -> str:
-        return f"{self.of}({', '.join(f'{name}={reprlib.repr(value)}' for name, value in self.items())})"
-
-
-class _Unreadable:
-    """Stands for an item that fails when it is looked at."""
-
-    def __init__(self, item: object, error: Exception) -> None:
-        self.reason = f"it is of type {type(item).__name__}, and cannot be read ({type(error).__name__})"
-
-    def __repr__(self) -> str:
-        return "one item"
+        shown = (f"{name}={reprlib.repr(value)}" for name, value in self.items() if not isinstance(value, ValueError))
+        return f"{self.of}({', '.join(shown)})"
 
 
 @dataclass(slots=True)
@@ -80,9 +70,6 @@ class ProviderReport:
     count: int = 0
     skipped: int = 0
     examples: list[str] = field(default_factory=list)
-    undated: int = 0
-    """Items whose lastmod is not a date."""
-    undated_example: str = ""
     failure: ValuesError | None = None
 
     def skip(self, item: Any, reason: str) -> None:
@@ -92,22 +79,13 @@ class ProviderReport:
             shown = f"Entry({reprlib.repr(item.params)})" if isinstance(item, Entry) else reprlib.repr(item)
             self.examples.append(f"{shown} was left out: {reason}")
 
-    def count_undated(self, path: str, text: str) -> None:
-        """Count an item whose lastmod is not a date, and show the first."""
-        self.undated += 1
-        self.undated_example = self.undated_example or f"{reprlib.repr(text)} of {path}"
-
     def messages(self) -> tuple[str, ...]:
         """Describe to people what is wrong with the items."""
-        lines: list[str] = []
-        if self.skipped:
-            shown = len(self.examples)
-            first = f", such as the {shown} that follow" if shown < self.skipped else ""
-            lines += [f"{self.skipped} of {self.count} items were left out{first}", *self.examples]
-        if self.undated:
-            example = self.undated_example
-            lines.append(f"{self.undated} of {self.count} items have a lastmod that is not a date, such as {example}")
-        return tuple(lines)
+        if not self.skipped:
+            return ()
+        shown = len(self.examples)
+        first = f", such as the {shown} that follow" if shown < self.skipped else ""
+        return f"{self.skipped} of {self.count} items were left out{first}", *self.examples
 
 
 class ProvidedPage(NamedTuple):
@@ -131,8 +109,13 @@ def read_item(item: Any, names: Collection[str]) -> Item:
     try:
         return _read(item, names)
     except Exception as error:  # a proxy may raise even when it is asked for its class
-        unreadable = _Unreadable(item, error)
-        return Item(unreadable, unreadable)
+        params = _Attributes(type(item).__name__)
+        params.update(dict.fromkeys(names, _fault(params, f"cannot be read ({type(error).__name__})", names)))
+        return Item(params, params)
+
+
+def _fault(item: _Attributes, what: str, names: Collection[str]) -> ValueError:
+    return ValueError(f"it is of type {item.of}, and {what}; the route's parameters: {', '.join(sorted(names))}")
 
 
 def _read(item: Any, names: Collection[str]) -> Item:
@@ -153,18 +136,14 @@ def _read(item: Any, names: Collection[str]) -> Item:
         if isinstance(item, Collection) and get_attribute(item, "_fields") is None:  # but for a named tuple
             return Item(item, item)
     params = _Attributes(type(item).__name__)
-    for name in names:
+    for name in sorted(names):
         try:
             value = getattr(item, name) if row is None else row[name]
         except (AttributeError, KeyError):
-            params.missing[name] = f"has no attribute {name}"
+            value = _fault(params, f"has no attribute {name}", names)
         except Exception as error:
-            params.missing[name] = f"its {name} cannot be read ({type(error).__name__})"
-        else:
-            if callable(value):
-                params.missing[name] = f"its {name} is a method"
-            else:
-                params[name] = value
+            value = _fault(params, f"its {name} cannot be read ({type(error).__name__})", names)
+        params[name] = _fault(params, f"its {name} is a method", names) if callable(value) else value
     found = {
         name: get_attribute(item, name) if row is None else row.get(name) for name in _FIELD_TYPES if name not in names
     }
@@ -208,8 +187,6 @@ def pages_of_item(
         except ValueError as error:
             reason = str(error)
             continue
-        if not fits and item.entry.unusable_lastmod is not None:
-            report.count_undated(quoted, item.entry.unusable_lastmod)
         fits = True
         yield ProvidedPage(quoted, route, item.entry, loc)
     if not fits:
@@ -226,17 +203,11 @@ def _quoted(site: Site, path: str) -> str:
 
 def _params_of(given: Any, names: Collection[str]) -> dict[str, Any]:
     """The parameters of an item for a route with these names. Raises `ValueError` if one is missing or unusable."""
-    if type(given) is dict:
-        return _checked(given)
-    needed = ", ".join(sorted(names))
     if isinstance(given, _Attributes):
-        for name in sorted(names):
-            if name not in given:
-                missing = given.missing[name]
-                raise ValueError(f"it is of type {given.of}, and {missing}; the route's parameters: {needed}")
-        return _checked({name: given[name] for name in names})
-    if isinstance(given, _Unreadable):
-        raise ValueError(given.reason)  # noqa: TRY004 (as all reasons)
+        given = {name: given[name] for name in names}
+    if type(given) is dict:
+        return {name: _checked(name, value) for name, value in given.items()}
+    needed = ", ".join(sorted(names))
     example = f"give a mapping such as {{{', '.join(f'{name!r}: ...' for name in sorted(names))}}}"
     if given is None or isinstance(given, (bool, *_BYTES_TYPES)):
         raise ValueError(f"{reprlib.repr(given)} is not a text, a number or a similar value; {example}")
@@ -246,19 +217,18 @@ def _params_of(given: Any, names: Collection[str]) -> dict[str, Any]:
         )
     if len(names) != 1:
         raise ValueError(f"it is one value, and the route has {len(names)} parameters ({needed}); {example}")
-    return _checked(dict.fromkeys(names, given))
+    return {name: _checked(name, given) for name in names}
 
 
-def _checked(params: dict[str, Any]) -> dict[str, Any]:
-    """The parameters, enum members replaced by their values. Raises `ValueError` if a path cannot express one."""
-    for name, value in params.items():
-        if type(value) in _TEXT_TYPES:
-            continue
-        if value is None or isinstance(value, _BYTES_TYPES):
-            raise ValueError(f"{name}={value!r:.20} is not a text, a number or a similar value")
-        if isinstance(value, Enum):
-            return _checked({**params, name: value.value})
-    return params
+def _checked(name: str, value: Any) -> Any:
+    """A parameter, or the value of an enum member. Raises `ValueError` if a path cannot express it."""
+    if type(value) in _TEXT_TYPES:
+        return value
+    if isinstance(value, ValueError):
+        raise value
+    if value is None or isinstance(value, _BYTES_TYPES):
+        raise ValueError(f"{name}={value!r:.20} is not a text, a number or a similar value")
+    return _checked(name, value.value) if isinstance(value, Enum) else value
 
 
 def as_values_error(error: BaseException) -> ValuesError:

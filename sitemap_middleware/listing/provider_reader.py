@@ -34,7 +34,7 @@ from contextlib import (
 from contextvars import Context as ContextVariables
 from functools import partial
 from queue import Empty, Queue
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from ..exceptions import ValuesError, ValuesTimeout
 from ..http.messages import AsyncCollector
@@ -148,7 +148,7 @@ class Providers:
         queue, left = BatchQueue(names), list[tuple[Any, Context | None]]()
         thread = threading.Thread(
             target=ContextVariables().run,  # empty: what it gives is for everyone, whoever's request reads it
-            args=(queue.run_producer, self._produce, provider, builder, None if async_collector is None else left),
+            args=(self._produce, queue, provider, builder, None if async_collector is None else left),
             name="sitemap_middleware-values",
             daemon=True,
         )
@@ -159,7 +159,10 @@ class Providers:
             for batch in _taken(queue, left, async_collector):
                 yield batch
                 count += len(batch)
-                _check_limits(count, self._clock() - began)
+                if count > MAX_PROVIDER_ITEMS:
+                    raise ValuesTimeout(f"it gave more than {MAX_PROVIDER_ITEMS} items, so it seems to have no end")
+                if self._clock() - began > PROVIDER_TIMEOUT_SECONDS:
+                    raise ValuesTimeout(f"it did not end within {PROVIDER_TIMEOUT_SECONDS:g} seconds")
         except ValuesTimeout:
             self._hung[provider] = self._clock(), thread
             raise
@@ -171,21 +174,25 @@ class Providers:
         self, queue: BatchQueue, provider: Provider, builder: PathBuilder, left: list[tuple[Any, Context | None]] | None
     ) -> None:
         """Call a provider and put its items into a queue. What is async is `left` for the app's event loop, if any."""
-        context = builder.context()
-        with ExitStack() as stack:
-            if isinstance(context, AbstractContextManager):
-                stack.enter_context(context)
-            source = self._called(provider)
-            if isinstance(source, Iterable) or not isinstance(source, AsyncIterable | Awaitable):
-                items = iter(source)
-                if isinstance(items, Generator):
-                    stack.enter_context(closing(items))
-                queue.put_items(items)
-                return
-        if left is None:
-            asyncio.run(_iterate_in_own_loop(source, builder.context(), queue))
+        try:
+            with ExitStack() as stack:
+                if isinstance(context := builder.context(), AbstractContextManager):
+                    stack.enter_context(context)
+                source = self._called(provider)
+                is_sync = isinstance(source, Iterable) or not isinstance(source, AsyncIterable | Awaitable)
+                if is_sync:
+                    items = iter(source)
+                    if isinstance(items, Generator):
+                        stack.enter_context(closing(items))
+                    queue.put_items(items)
+            if not is_sync and left is not None:
+                left.append((source, builder.context()))
+            elif not is_sync:
+                asyncio.run(_iterate_in_own_loop(source, builder.context(), queue))
+        except BaseException as error:  # SystemExit, too, must not end the thread silently
+            queue.finish(error)
         else:
-            left.append((source, builder.context()))
+            queue.finish()
 
     def _called(self, provider: Provider) -> Any:
         """What a provider enumerates. Refuses the iterator that a callable returned before: it is exhausted."""
@@ -214,22 +221,8 @@ def _taken(
                 yield from batches
 
 
-def _check_limits(count: int, seconds: float) -> None:
-    """Raise `ValuesTimeout` if a provider has given too many items, or takes too long."""
-    if count > MAX_PROVIDER_ITEMS:
-        raise ValuesTimeout(f"it gave more than {MAX_PROVIDER_ITEMS} items, so it seems to have no end")
-    if seconds > PROVIDER_TIMEOUT_SECONDS:
-        raise ValuesTimeout(f"it did not end within {PROVIDER_TIMEOUT_SECONDS:g} seconds")
-
-
 class ConsumerGone(Exception):
     """Raised in the producer once nobody takes batches any more."""
-
-
-class _End(NamedTuple):
-    """The last thing in a queue."""
-
-    error: BaseException | None = None
 
 
 class BatchQueue:
@@ -260,18 +253,9 @@ class BatchQueue:
         if batch:
             self.put(batch)
 
-    def run_producer(self, produce: Callable[..., None], *arguments: Any) -> None:
-        """Call a producer with this queue, and finish it, with the error if that fails."""
-        try:
-            produce(self, *arguments)
-        except BaseException as error:  # SystemExit, too, must not end the thread silently
-            self.finish(error)
-        else:
-            self.finish()
-
     def finish(self, error: BaseException | None = None) -> None:
         """End the queue. An error reaches the consumer after the batches before it."""
-        self._batches.put(_End(error))
+        self._batches.put(error)
 
     def put(self, batch: Any, *, waits: bool = True) -> bool:
         """Put a batch, once there is room, or if there is; return whether there was. Raises `ConsumerGone`."""
@@ -295,18 +279,17 @@ class BatchQueue:
             raise ValuesTimeout(f"it gave nothing for {seconds:g} seconds") from None
         if self._cancelled:
             raise ValuesError("it was cancelled, because the app shuts down")
-        if not isinstance(batch, _End):
+        if isinstance(batch, BaseException):
+            raise as_values_error(batch)
+        if batch is not None:
             self._room.release()
-            return batch
-        if batch.error is not None:
-            raise as_values_error(batch.error)
-        return None
+        return batch
 
     def cancel(self) -> None:
         """Stop taking batches: wakes the producer and the consumer, whichever waits."""
         self._cancelled = True
         self._room.release()
-        self._batches.put(_End())
+        self._batches.put(None)
 
 
 async def iterate_in_batches(
