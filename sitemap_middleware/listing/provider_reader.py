@@ -160,9 +160,9 @@ class Providers:
                 yield batch
                 count += len(batch)
                 if count > MAX_PROVIDER_ITEMS:
-                    raise ValuesTimeout(f"it gave more than {MAX_PROVIDER_ITEMS} items, so it seems to have no end")
+                    raise ValuesTimeout(f"it gave more than {MAX_PROVIDER_ITEMS} items, so it seems to have no end")  # noqa: TRY301
                 if self._clock() - began > PROVIDER_TIMEOUT_SECONDS:
-                    raise ValuesTimeout(f"it did not end within {PROVIDER_TIMEOUT_SECONDS:g} seconds")
+                    raise ValuesTimeout(f"it did not end within {PROVIDER_TIMEOUT_SECONDS:g} seconds")  # noqa: TRY301
         except ValuesTimeout:
             self._hung[provider] = self._clock(), thread
             raise
