@@ -137,8 +137,6 @@ class SavedParts:
         self._store = store
         self._now = now
         self._timer = timer
-        self.rendered: int = 0
-        """Parts of learned pages rendered since the process began."""
 
     def load(self, owner: BaseURL, names: Collection[str]) -> dict[str, Part]:
         """Those of these parts that were rendered, by this or another worker."""
@@ -174,7 +172,6 @@ class SavedParts:
         seconds = max(0.0, self._timer() - began)
         part = Part(source.key, source.mark, self._now(), seconds, tuple(documents))
         self._store.save(owner, {**records, _record_name(source.name): _encoded(part)})
-        self.rendered += source.kind == "learned"
         return part
 
     def dated(self, owner: BaseURL, root: Document) -> Document:

@@ -7,7 +7,6 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future, wait
-from contextlib import suppress
 from functools import partial
 from typing import Final
 
@@ -24,7 +23,7 @@ from ..options.table import Options
 from ..routing.route_table import RouteTable
 from ..stores.base import UNLEARNED_PART, PartState, Store
 from ..stores.breaker import StoreClock
-from ..util import WorkerId, reset_after_fork, resolve, run_in_background
+from ..util import reset_after_fork, resolve, run_in_background
 from .parts import Part, PartSource, SavedParts, part_sources
 from .reasons import PROVIDER_FAILING_REASON, BeingGenerated, Unavailable
 from .site_sitemap import MissingXMLError, SiteSitemap
@@ -47,12 +46,6 @@ FIRST_WAIT_SECONDS: Final = 10.0
 MAX_WAITED_PAGES: Final = 1000
 """Learned pages whose documents a request renders by itself. If more are stale, they are rendered in the background."""
 
-LEASE_SECONDS: Final = 60
-"""Seconds after which another worker takes over the rendering of a worker that stopped renewing its lease."""
-
-POLL_SECONDS: Final = 0.2
-"""How often a worker looks whether another one has rendered what it needs."""
-
 PAUSE_FACTOR: Final = 2
 """The pause after a part was rendered in the background, as a multiple of the time that it took."""
 
@@ -62,7 +55,7 @@ class _Stopped(Exception):
 
 
 class Publisher:
-    """Makes the documents of all sites. Of the workers that share a store, one at a time renders a part."""
+    """Makes the documents of all sites. Workers that share a store render in turn what none of them has rendered."""
 
     def __init__(
         self,
@@ -80,7 +73,6 @@ class Publisher:
         self._store_clock = store_clock
         self._on_loss = on_loss
         self.saved_parts: SavedParts = SavedParts(store, store_clock.now, options.clock)
-        self._worker_id = WorkerId()
         self._sites: OrderedDict[str, SiteSitemap] = OrderedDict()
         self._closing = threading.Event()
         self._generation = 0
@@ -239,7 +231,7 @@ class Publisher:
         """Render each of some parts, even if another one fails."""
         for source in sources:
             try:
-                part = sitemap.parts[source.name] = self._render_or_take(sitemap, source, closing)
+                part = sitemap.parts[source.name] = self._render_or_load(sitemap, source, closing)
             except (_Stopped, StoreError):  # the circuit breaker has logged it
                 return
             except Exception as error:  # nor may a fault of the middleware remove earlier documents
@@ -256,25 +248,14 @@ class Publisher:
             if source.kind == "learned" and closing.wait(PAUSE_FACTOR * part.seconds):
                 return
 
-    def _render_or_take(self, sitemap: SiteSitemap, source: PartSource, closing: threading.Event) -> Part:
-        """Render a part, or take what another worker renders meanwhile."""
-        lease = partial(self._store.lease, sitemap.base_url, f"render {source.name}", self._worker_id.name)
+    def _render_or_load(self, sitemap: SiteSitemap, source: PartSource, closing: threading.Event) -> Part:
+        """Render a part, unless another worker has done so by now."""
 
         def keep_on(_: Document) -> None:
-            if closing.is_set() or not lease(LEASE_SECONDS):
+            if closing.is_set():
                 raise _Stopped
 
-        while True:
-            is_ours = lease(LEASE_SECONDS)
-            try:
-                parts = self.saved_parts.load(sitemap.base_url, [source.name])
-                if not self._is_due(source, parts):
-                    return parts[source.name]
-                if is_ours:
-                    return self.saved_parts.render(sitemap.base_url, source, parts.get(source.name), keep_on)
-            finally:
-                if is_ours:
-                    with suppress(StoreError):  # the lease expires without this
-                        lease(0)
-            if closing.wait(POLL_SECONDS):
-                raise _Stopped
+        parts = self.saved_parts.load(sitemap.base_url, [source.name])
+        if not self._is_due(source, parts):
+            return parts[source.name]
+        return self.saved_parts.render(sitemap.base_url, source, parts.get(source.name), keep_on)

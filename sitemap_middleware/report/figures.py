@@ -31,7 +31,6 @@ _COUNTERS: Final = (
     ("merged", "responses.merged", "{response}", "Responses saved to the store"),
     ("unwritable", "responses.unwritable", "{response}", "Responses of paths that cannot be written as a loc"),
     ("refused", "pages.refused", "{page}", "New pages left out by max_pages or max_pages_per_route"),
-    ("rendered", "parts.rendered", "{part}", "Parts of up to 10,000 learned pages rendered"),
     ("store_failures", "store.failures", "{call}", "Calls of the store that failed"),
     (
         *("unavailable_responses", "responses.unavailable", "{response}"),
@@ -43,7 +42,6 @@ _COUNTERS: Final = (
     ),
 )
 _GAUGES: Final = (
-    ("store_seconds", "store.latency", "s", "Seconds that a call of the store takes, on average"),
     ("pending", "responses.pending", "{response}", "Responses that wait to be saved to the store"),
     ("last_flush_age_seconds", "last_flush.age", "s", "Time since all pending responses were last saved"),
     ("values_age_seconds", "values.age", "s", "Age of the oldest values when last used"),

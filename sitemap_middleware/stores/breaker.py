@@ -30,9 +30,6 @@ MAX_BACKOFF_SECONDS: Final = 30.0
 MIN_LOG_INTERVAL_SECONDS: Final = 60.0
 """Seconds between two lines about outages."""
 
-LATENCY_WEIGHT: Final = 0.1
-"""The weight of the latest call in the average latency."""
-
 MEASUREMENT_SECONDS: Final = 60
 """Seconds for which the measured difference between the process's clock and the store's is used."""
 
@@ -56,8 +53,6 @@ class GuardedStore(Store):
                 setattr(self, name, partial(self._call, name))
         self.failures: int = 0
         """How many calls of the store have failed."""
-        self.latency: float = 0.0
-        """The seconds that a call takes: an average in which the latest calls count most."""
         self._store = store
         self._clock = clock
         self._outages: dict[str, _Outage] = {}
@@ -80,8 +75,6 @@ class GuardedStore(Store):
         except StoreError as error:
             self._on_failure(name, error, began)
             raise
-        finally:
-            self.latency += LATENCY_WEIGHT * (max(0.0, self._clock() - began) - self.latency)
         if self._outages and (ended := self._outages.pop(name, None)) is not None and ended is self._logged:
             self._logged = None
             log.warning("store available again after %d seconds", self._clock() - ended.since)

@@ -22,8 +22,7 @@ from sitemap_middleware.stores.sqlite import MemoryStore, SQLiteStore
 
 from ..support.collection_sizes import collection_sizes
 from ..support.sample_sites import Page, SampleSite
-from ..support.url_flood import ENVIRON
-from ..support.wire import RequestSpec, asgi, wsgi
+from ..support.wire import ENVIRON, RequestSpec, asgi, wsgi
 
 BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 SITE = Site("https", "example.com")

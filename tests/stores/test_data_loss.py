@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import re
 import sqlite3
@@ -22,39 +21,21 @@ from ..support.sample_sites import Clock, Page, SampleSite
 # What is kept is lost
 
 
-def shortened(to: Callable[[int], int]) -> Callable[[SQLite], None]:
+def halved(engine: SQLite) -> None:
     """The file is cut, once all that is in the log beside it is in the file."""
-
-    def shorten(engine: SQLite) -> None:
-        with closing(sqlite3.connect(engine.file)) as other:
-            other.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        os.truncate(engine.file, to(engine.file.stat().st_size))
-
-    return shorten
+    with closing(sqlite3.connect(engine.file)) as other:
+        other.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    os.truncate(engine.file, engine.file.stat().st_size // 2)
 
 
-def deleted(*endings: str) -> Callable[[SQLite], None]:
-    def delete(engine: SQLite) -> None:
-        for ending in endings:
-            engine.file.with_name(f"{engine.file.name}{ending}").unlink()
-
-    return delete
-
-
-def evicted(engine: Redis) -> None:
-    """Redis makes room for what others write, until nothing of ours is left."""
-    engine.say("CONFIG SET maxmemory-policy allkeys-random", "CONFIG SET maxmemory 3mb")
-    for number in itertools.count():
-        if not engine.server.request("KEYS", "*:pages:*"):
-            return
-        engine.server.request("SET", f"theirs:{number}", "x" * 50_000)
+def deleted(engine: SQLite) -> None:
+    for ending in ("", "-wal", "-shm"):
+        engine.file.with_name(f"{engine.file.name}{ending}").unlink()
 
 
 GONE = "was deleted or replaced; what it held will be learned again"
 LOST = "has lost what it held of http://testserver: "
 CUT = [["store unavailable since ", r"is corrupt.*; it was moved to ", "store available again", LOST]]
-EMPTIED = [["store unavailable since ", "store available again", LOST], *CUT]
-"""An empty file is a new database, or a damaged one if SQLite has the beginning of the old one in its memory."""
 
 
 class Loss(NamedTuple):
@@ -66,15 +47,9 @@ class Loss(NamedTuple):
 
 
 LOSSES = (
-    Loss("SQLite was deleted", SQLite, deleted("", "-wal", "-shm"), [[GONE, LOST]]),
-    Loss("SQLite was deleted except its log", SQLite, deleted(""), [[GONE, LOST]]),
-    Loss("SQLite was cut to nothing", SQLite, shortened(lambda _: 0), EMPTIED),
-    Loss("SQLite was cut within a page", SQLite, shortened(lambda _: 100), CUT),
-    Loss("SQLite was cut to a page", SQLite, shortened(lambda _: 4096), CUT),
-    Loss("SQLite was cut to a half", SQLite, shortened(lambda size: size // 2), CUT),
-    Loss("SQLite was cut to nothing beside its log", SQLite, lambda it: os.truncate(it.file, 0), [[]]),
+    Loss("SQLite was deleted", SQLite, deleted, [[GONE, LOST]]),
+    Loss("SQLite was cut to a half", SQLite, halved, CUT),
     Loss("Redis was emptied", Redis, lambda it: it.say("FLUSHALL"), [[LOST]]),
-    Loss("Redis made room", Redis, evicted, [[LOST], []]),
     Loss("PostgreSQL was emptied", PostgreSQL, lambda it: it.say(f"DROP SCHEMA {it.schema} CASCADE"), [[LOST]]),
 )  # fmt: skip
 
@@ -93,23 +68,6 @@ def test_lost_data_is_learned_again_without_losing_a_response(
         check_that_all_is_listed_again(site, after=3)
         lines = warnings_of(caplog)
         assert any(are_said(says, lines) for says in loss.says), lines
-
-
-@pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
-@pytest.mark.parametrize("loss", [pytest.param(loss, id=loss.what) for loss in LOSSES if loss.says in (CUT, EMPTIED)])
-def test_observations_that_wait_when_a_file_is_cut_are_saved_and_what_is_lost_is_logged(
-    loss: Loss, protocol: str, start_engine: Callable[[type[Engine]], Any], caplog: pytest.LogCaptureFixture
-) -> None:
-    with site_of(engine := start_engine(loss.of), protocol) as site:
-        assert pages_unchanged(site)
-        assert sorted(site.locs()) == LISTED
-        site.request(POSTS[0])
-        loss.lose(engine)
-        site.app.flush()
-        check_that_all_is_listed_again(site, after=2)
-        lines = warnings_of(caplog)
-        assert any(are_said(says, lines) for says in loss.says), lines
-        assert any(LOST in line for line in lines)
 
 
 def check_that_all_is_listed_again(site: SampleSite, *, after: int) -> None:

@@ -189,23 +189,6 @@ def test_a_database_of_another_program_is_left_alone(tmp_path: Path) -> None:
     assert (file.read_bytes(), [path.name for path in tmp_path.iterdir()]) == (before, [file.name])
 
 
-def test_a_locked_file_is_a_store_error(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sqlite_store, "BUSY_TIMEOUT_SECONDS", 0.1)
-    store = SQLiteStore(file)
-    with closing(sqlite3.connect(file, isolation_level=None)) as other:
-        other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(StoreError, match="database is locked"):
-            store.save(SITE, {"a": b""})
-        assert store.version(SITE), "it can be read"
-    store.save(SITE, {"a": b""})
-
-
-def test_reading_makes_no_file(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="no store exists at"):
-        SQLiteStore(tmp_path / "never.sqlite3", readonly=True).version(SITE)
-    assert list(tmp_path.iterdir()) == []
-
-
 # PostgreSQL
 
 
@@ -252,15 +235,6 @@ def test_a_dropped_schema_is_made_again(url: str, admin: psycopg.Connection[Any]
     assert everything(store) == {0: ["/b"]}
 
 
-def test_a_lost_connection_is_replaced(url: str, admin: psycopg.Connection[Any]) -> None:
-    store = open_store(url, "store")
-    write(store, page("/a"))
-    admin.execute(
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'sitemap_middleware'"
-    )
-    assert store.version(SITE)
-
-
 def test_a_readonly_view_makes_no_schema(url: str, admin: psycopg.Connection[Any]) -> None:
     with pytest.raises(StoreError, match="has no tables of this version"):
         store_status(open_store(url, "store"))
@@ -295,22 +269,6 @@ def test_a_thread_waits_for_another_for_some_seconds_only(
             store.version(SITE)
     waiting.join()
     assert everything(store) == {0: ["/a", "/b"]}
-
-
-def test_the_driver_says_what_an_account_may_not(url: str, admin: psycopg.Connection[Any]) -> None:
-    role = f"reader_{schema_of(url)}"
-    admin.execute(f"CREATE ROLE {role} LOGIN".encode())
-    account = url.replace("postgres@", f"{role}@")
-    with pytest.raises(StoreError, match="permission denied for database"):
-        open_store(account, "store").version(SITE)
-    write(store := open_store(url, "store"), page("/a"))
-    admin.execute(f"GRANT USAGE ON SCHEMA {schema_of(url)} TO {role}".encode())
-    admin.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA {schema_of(url)} TO {role}".encode())
-    reader = open_store(account, "store")
-    assert everything(reader) == {0: ["/a"]}
-    with pytest.raises(StoreError, match="permission denied for table"):
-        write(reader, page("/b"))
-    assert everything(store) == {0: ["/a"]}
 
 
 # Redis
@@ -382,39 +340,6 @@ def test_any_key_may_be_evicted_and_pages_are_learned_again(server: RedisServer,
         assert len(store.find(SITE, ["/", "/posts/one", "/posts/two"])) == 3
 
 
-def test_an_emptied_redis_starts_again_with_a_later_version(server: RedisServer) -> None:
-    store = open_store(server.url, "store")
-    write(store, page("/a"))
-    version = store.version(SITE)
-    server.request("FLUSHALL")
-    server.request("SCRIPT", "FLUSH")
-    assert store.version(SITE) == 0
-    write(store, page("/b"))
-    assert store.version(SITE) > version
-
-
-def test_a_redis_out_of_memory_changes_nothing(server: RedisServer) -> None:
-    store = open_store(server.url, "store")
-    write(store, page("/a"))
-    server.request("CONFIG", "SET", "maxmemory", "1")
-    with pytest.raises(StoreError, match="maxmemory"):
-        write(store, page("/b"))
-    assert everything(store) == {0: ["/a"]}
-
-
-def test_a_redis_that_hangs_is_a_store_error(server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    import signal
-
-    monkeypatch.setattr(redis_store, "RESPONSE_TIMEOUT_SECONDS", 0.2)
-    store = open_store(server.url, "store")
-    write(store, page("/a"))
-    server.send(signal.SIGSTOP)
-    with pytest.raises(StoreError, match=r"(?i)timeout"):
-        store.version(SITE)
-    server.send(signal.SIGCONT)
-    assert store.version(SITE)
-
-
 def test_keys_of_a_site_lie_on_one_node_of_a_cluster() -> None:
     cluster = shared_cluster()
     with pytest.raises(StoreError, match="is a cluster: add cluster=true to its URL"):
@@ -429,33 +354,6 @@ def test_keys_of_a_site_lie_on_one_node_of_a_cluster() -> None:
 
 
 # URLs
-
-
-@pytest.mark.parametrize(
-    "url",
-    [
-        "redis://{}",
-        "redis://:se/cret@127.0.0.1:1/0",
-        "redis://app:se@cret@127.0.0.1:1",
-        "redis://app:secret@127.0.0.1:1/0?nosuch=1",
-        "redis://app:secret@127.0.0.1:port/0",
-        "redis://app:secret@127.0.0.1:1/0",
-        "unix://app:secret@/nowhere.sock?password=secret",
-        "postgresql://app:se/cret@127.0.0.1:1/db",
-        "postgresql://app:se@cret@127.0.0.1:1/db",
-        "postgresql://app:se#cret@127.0.0.1:1/db",
-        "postgresql://app:secret@127.0.0.1:1/db?nosuch=1",
-        "postgresql://app:secret@127.0.0.1:1/db",
-        "postgresql://127.0.0.1:1/db?user=app&password=secret",
-        "postgresql://app:secret@127.0.0.1:1/db?schema=pg_mine",
-        "mysql://app:secret@127.0.0.1/db",
-    ],
-)
-def test_no_error_shows_a_password(url: str) -> None:
-    with pytest.raises((OptionError, StoreError)) as failure:
-        open_store(url, "store").version(SITE)
-    for part in ("secret", "cret", "se/", "se@", "se#"):
-        assert part not in str(failure.value).replace("sitemap", "").replace("libpq does not", "")
 
 
 @pytest.mark.parametrize(

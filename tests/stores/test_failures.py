@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
-import resource
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -22,12 +21,9 @@ from starlette.responses import HTMLResponse
 from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware
-from sitemap_middleware.documents import handler
 from sitemap_middleware.observe.buffer import MAX_PENDING_RESPONSES
-from sitemap_middleware.stores.base import SCHEMA_VERSION
 from sitemap_middleware.stores.breaker import MAX_BACKOFF_SECONDS
 
-from ..support import postgres
 from ..support.engines import PATIENCE_SECONDS, Engine, PostgreSQL, Redis, SQLite
 from ..support.failing_store import LISTED, LISTED_UNSEEN, VISITED, pages_unchanged, site_of, warnings_of
 from ..support.sample_sites import Clock
@@ -50,24 +46,6 @@ class Fault(NamedTuple):
 # How to cause those faults that take more than a line
 
 
-def postgres_refuses(sqlstate: str) -> Callable[[PostgreSQL], None]:
-    """Every write fails with this error, as if a table could not grow."""
-
-    def break_(engine: PostgreSQL) -> None:
-        engine.say(
-            f"CREATE FUNCTION {engine.schema}.refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
-            f" RAISE 'could not extend file' USING ERRCODE = '{sqlstate}'; END $$",
-            f"CREATE TRIGGER refuses BEFORE INSERT OR UPDATE OR DELETE ON {engine.schema}.page_{SCHEMA_VERSION}"
-            f" EXECUTE FUNCTION {engine.schema}.refuse()",
-        )
-
-    return break_
-
-
-def postgres_accepts(engine: PostgreSQL) -> None:
-    engine.say(f"DROP FUNCTION {engine.schema}.refuse CASCADE")
-
-
 def postgres_allows(setting: str) -> Callable[[PostgreSQL], None]:
     """A setting of the role, for connections made from now on."""
 
@@ -78,54 +56,13 @@ def postgres_allows(setting: str) -> Callable[[PostgreSQL], None]:
     return alter
 
 
-def postgres_fails_over(engine: PostgreSQL) -> None:
-    """The name leads to a standby that takes no writes yet."""
-    engine.other = engine.standby()
-    engine.proxy.lead_to(engine.other.folder / postgres.SOCKET)
-
-
-def redis_fails_over(engine: Redis) -> None:
-    """The name leads to a replica that takes no writes yet."""
-    engine.other = engine.replica()
-    engine.proxy.lead_to(engine.other.folder / "socket")
-
-
-def redis_cannot_save(engine: Redis) -> None:
-    """What would be written to the disk cannot be put in its place: a folder is there."""
-    (engine.server.folder / "dump.rdb" / "in the way").mkdir(parents=True)
-    engine.server.request("CONFIG", "SET", "save", "3600 1")
-    engine.saves(well=False)
-
-
-def redis_can_save(engine: Redis) -> None:
-    (engine.server.folder / "dump.rdb" / "in the way").rmdir()
-    (engine.server.folder / "dump.rdb").rmdir()
-    engine.saves(well=True)
-
-
-ALLOWED, HARD_LIMIT = resource.getrlimit(resource.RLIMIT_FSIZE)
-
-
-def files_may_have(bytes_: int) -> Callable[[SQLite], None]:
-    """No file of this process may grow past so many bytes."""
-
-    def limit(_: SQLite) -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (bytes_, HARD_LIMIT))
-
-    return limit
-
-
 FAULTS = (
     Fault("is cut off", PostgreSQL, lambda it: it.proxy.cut(), lambda it: it.proxy.repair(), "server closed|connection"),
     Fault("is cut off", Redis, lambda it: it.proxy.cut(), lambda it: it.proxy.repair(), "Connection|closed"),
     Fault("has no folder", SQLite, lambda it: it.folder.touch(), lambda it: it.folder.unlink(), "File exists", "at start"),
-    Fault("is killed", PostgreSQL, lambda it: it.server.stop(), lambda it: it.server.start(), "server closed"),
-    Fault("is killed", Redis, lambda it: it.server.stop(), lambda it: it.server.start(), "Connection|closed"),
     Fault("hangs", PostgreSQL, lambda it: it.proxy.hang(), lambda it: it.proxy.repair(), "has not answered for|timeout", patience=0.5),
     Fault("hangs", Redis, lambda it: it.proxy.hang(), lambda it: it.proxy.repair(), "(?i)timeout", patience=0.5),
     Fault("is locked", SQLite, lambda it: it.lock(), lambda it: it.unlock(), "database is locked", patience=0.1),
-    Fault("fails over", PostgreSQL, postgres_fails_over, lambda it: it.other.promote(), "read-only transaction"),
-    Fault("fails over", Redis, redis_fails_over, lambda it: it.other.request("REPLICAOF", "NO", "ONE"), "(?i)read.?only"),
     Fault(
         "is read-only", PostgreSQL,
         postgres_allows("SET default_transaction_read_only = on"), postgres_allows("RESET default_transaction_read_only"),
@@ -143,13 +80,6 @@ FAULTS = (
         lambda it: it.say(f"GRANT CREATE ON DATABASE postgres TO {it.schema}"),
         "permission denied for database", "at start",
     ),
-    Fault("is read-only", Redis, lambda it: it.say("REPLICAOF 127.0.0.1 1"), lambda it: it.say("REPLICAOF NO ONE"), "(?i)read.?only"),
-    Fault("is read-only", SQLite, lambda it: it.set_pragma("query_only = ON"), lambda it: it.set_pragma("query_only = OFF"), "attempt to write a readonly database"),
-    Fault("is out of disk", PostgreSQL, postgres_refuses("disk_full"), postgres_accepts, "could not extend file", "in use"),
-    Fault("is out of disk", Redis, redis_cannot_save, redis_can_save, "MISCONF"),
-    Fault("is out of disk", SQLite, lambda it: it.fill_disk(), lambda it: it.empty_disk(), "database or disk is full"),
-    Fault("may not grow", SQLite, files_may_have(4096), files_may_have(ALLOWED), "disk I/O error"),
-    Fault("is out of memory", PostgreSQL, postgres_refuses("out_of_memory"), postgres_accepts, "could not extend file", "in use"),
     Fault("is out of memory", Redis, lambda it: it.say("CONFIG SET maxmemory 1"), lambda it: it.say("CONFIG SET maxmemory 0"), "OOM|maxmemory"),
     Fault("has another password", PostgreSQL, postgres_allows("PASSWORD 'other'"), postgres_allows("PASSWORD 'first'"), "password authentication failed"),
     Fault("has another password", Redis, lambda it: it.allow("other"), lambda it: it.allow("first"), "invalid username-password|WRONGPASS"),
@@ -241,27 +171,6 @@ def test_a_store_that_is_slow_is_waited_for_by_no_page(
         flushing.join(10)
         assert sorted(site.locs()) == LISTED
         assert warnings_of(caplog) == []
-
-
-def test_hanging_store_serves_the_last_good_sitemap_at_the_deadline(
-    start_engine: Callable[[type[Engine]], Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(handler, "DEADLINE_SECONDS", 0.05)
-    engine = start_engine(Redis)
-    with site_of(engine) as site:
-        before = site.request("/sitemap.xml")
-        engine.proxy.hang()
-        site.clock.pass_(1)
-        assert pages_unchanged(site)
-        flushing = threading.Thread(target=site.app.flush)
-        flushing.start()
-        until(lambda: engine.proxy.held == 1)
-        for _ in range(3):
-            assert site.request("/sitemap.xml") == before
-        assert flushing.is_alive()
-        engine.proxy.go_on()
-        flushing.join(10)
-        until(lambda: sorted(site.locs()) == LISTED)
 
 
 def test_sitemap_requests_waiting_for_a_store_leave_app_threads_free(

@@ -6,16 +6,12 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
-import redis
 
 from sitemap_middleware.stores import sql
 from sitemap_middleware.stores.base import SCHEMA_VERSION
 
-from ..support import postgres
-from ..support.redis_servers import shared
 from ..support.sample_sites import Clock, Page, SampleSite
 
 LOCAL = "http://testserver"
@@ -46,60 +42,13 @@ class SQLite:
             original.backup(copy)
 
 
-class PostgreSQL:
-    """A schema; its tables are copied to others."""
-
-    def __init__(self, _: Path) -> None:
-        self.url = postgres.server().fresh()
-        (self._schema,) = parse_qs(urlsplit(self.url).query)["schema"]
-
-    def copy(self) -> None:
-        self._say("CREATE TABLE {0}.copy_of_{1} AS SELECT * FROM {0}.{1}")
-
-    def restore(self) -> None:
-        self._say("DELETE FROM {0}.{1}", "INSERT INTO {0}.{1} SELECT * FROM {0}.copy_of_{1}")
-
-    def empty(self) -> None:
-        self._say("DELETE FROM {0}.{1}")
-
-    def _say(self, *statements: str) -> None:
-        with postgres.server().connected() as connection, connection.transaction():
-            for table in TABLES:
-                for statement in statements:
-                    connection.execute(statement.format(self._schema, table).encode())
-
-
-class Redis:
-    """Keys of a prefix; each is dumped and restored."""
-
-    def __init__(self, folder: Path) -> None:
-        self.url = f"{shared().url}?prefix={folder}"
-        self._pattern = f"{{{folder}:*"
-        self._kept: dict[bytes, bytes] = {}
-
-    def copy(self) -> None:
-        with redis.Redis.from_url(shared().url) as client:
-            self._kept = {key: client.dump(key) for key in client.keys(self._pattern)}  # type: ignore[union-attr,misc]
-
-    def restore(self) -> None:
-        self.empty()
-        with redis.Redis.from_url(shared().url) as client:
-            for key, value in self._kept.items():
-                client.restore(key, 0, value)
-
-    def empty(self) -> None:
-        with redis.Redis.from_url(shared().url) as client:
-            client.unlink(*client.keys(self._pattern))  # type: ignore[misc]
-
-
-@pytest.fixture(params=[SQLite, PostgreSQL, Redis])
-def engine(request: pytest.FixtureRequest, tmp_path: Path) -> SQLite | PostgreSQL | Redis:
-    backed_up: SQLite | PostgreSQL | Redis = request.param(tmp_path)
-    return backed_up
+@pytest.fixture
+def engine(tmp_path: Path) -> SQLite:
+    return SQLite(tmp_path)
 
 
 @pytest.fixture
-def worker(engine: SQLite | PostgreSQL | Redis) -> Iterator[Callable[[Clock], SampleSite]]:
+def worker(engine: SQLite) -> Iterator[Callable[[Clock], SampleSite]]:
     workers: list[SampleSite] = []
 
     def make(clock: Clock) -> SampleSite:
@@ -116,7 +65,7 @@ def worker(engine: SQLite | PostgreSQL | Redis) -> Iterator[Callable[[Clock], Sa
 
 @pytest.mark.parametrize("regained", [0, 1, 2, 3])
 def test_restored_backup_is_read_again_with_one_warning(
-    engine: SQLite | PostgreSQL | Redis,
+    engine: SQLite,
     worker: Callable[[Clock], SampleSite],
     regained: int,
     caplog: pytest.LogCaptureFixture,
@@ -128,7 +77,8 @@ def test_restored_backup_is_read_again_with_one_warning(
     for path in ("/posts/lost", "/late"):
         clock.pass_(10)
         site.visit(path)
-    assert f"{LOCAL}/posts/lost" in site.locs()
+    before = site.locs()
+    assert f"{LOCAL}/posts/lost" in before
     engine.restore()
     for number in range(regained):
         clock.pass_(10)
@@ -137,16 +87,15 @@ def test_restored_backup_is_read_again_with_one_warning(
         f"{LOCAL}{path}" for path in ("/", "/late", "/posts/one", *(f"/posts/new-{n}" for n in range(regained)))
     }
     clock.pass_(10)
-    for worker_that_knew_more in (site, other):
-        worker_that_knew_more.locs()  # the first request finds out, and gets the last good sitemap
-        assert set(worker_that_knew_more.locs()) == expected
-    assert set(worker(clock).locs()) == expected
+    assert site.locs() == before, "the first request of the worker that knew more finds out"
+    for any_worker in (site, other, worker(clock)):
+        assert set(any_worker.locs()) == expected
     lines = [record.getMessage() for record in caplog.records]
     assert [line.startswith("the sitemap's store has lost what it held") for line in lines] == [True]
 
 
 def test_a_store_that_was_emptied_is_filled_again_with_one_warning(
-    engine: SQLite | PostgreSQL | Redis, worker: Callable[[Clock], SampleSite], caplog: pytest.LogCaptureFixture
+    engine: SQLite, worker: Callable[[Clock], SampleSite], caplog: pytest.LogCaptureFixture
 ) -> None:
     site = worker(Clock())
     site.visit("/", "/posts/one")
@@ -167,9 +116,7 @@ NOINDEX = Page(body=b"<!doctype html><title>page</title><meta name=robots conten
 
 @pytest.mark.parametrize("loss", ["empty", "restore"])
 @pytest.mark.parametrize("seconds", [1, 120])
-def test_pages_are_listed_and_read_again_at_once_after_a_loss(
-    engine: SQLite | PostgreSQL | Redis, loss: str, seconds: int
-) -> None:
+def test_pages_are_listed_and_read_again_at_once_after_a_loss(engine: SQLite, loss: str, seconds: int) -> None:
     pages = {"/": Page(), "/about": Page(), "/gone": Page(404), "/posts/{slug}": Page(), "/drafts/{slug}": NOINDEX}
     site = SampleSite("wsgi", pages, learn=["/posts/{slug}", "/drafts/{slug}"], store=engine.url, verify=True)
     try:
@@ -182,7 +129,7 @@ def test_pages_are_listed_and_read_again_at_once_after_a_loss(
         assert sorted(site.locs()) == everything
         site.clock.pass_(seconds)
         getattr(engine, loss)()
-        site.locs()  # the first request finds out, and gets the last good sitemap
+        assert sorted(site.locs()) == everything, "the first request finds out, and gets the last good sitemap"
         site.clock.pass_(1)
         site.visit("/posts/old", "/posts/new", "/drafts/one")
         assert sorted(site.locs()) == everything, "the robots meta tag was read again"

@@ -5,20 +5,16 @@ from __future__ import annotations
 import itertools
 import sqlite3
 from pathlib import Path
-from typing import cast
 
 import pytest
 
 from sitemap_middleware.stores import Store, open_store, postgresql
 from sitemap_middleware.stores import sqlite as sqlite_module
-from sitemap_middleware.stores.base import SCHEMA_VERSION
 from sitemap_middleware.stores.sqlite import SQLiteStore
 
 from . import postgres
 from .proxy import Proxy
 from .redis_servers import USUAL, RedisServer
-from .servers import free_port
-from .waiting import until
 
 PATIENCE_SECONDS = 10.0
 """Seconds for which a store of an engine waits for an answer, where a test does not say otherwise before it is made."""
@@ -33,8 +29,6 @@ class PostgreSQL:
         self.patience = PATIENCE_SECONDS
         self._monkeypatch = monkeypatch
         self.server = postgres.server()
-        self.other: postgres.Server | None = None
-        """That takes its place."""
         self.schema = f"faults_{next(_numbers)}"
         self.proxy = Proxy(self.server.folder / postgres.SOCKET)
         self.say(
@@ -57,23 +51,12 @@ class PostgreSQL:
             for statement in statements:
                 connection.execute(statement)
 
-    def standby(self) -> postgres.Server:
-        """Another server, which knows all, and takes no writes."""
-        server = postgres.Server(of=self.server)
-        with self.server.connected() as primary, server.connected() as standby:
-            ((position,),) = primary.execute("SELECT pg_current_wal_lsn()").fetchall()
-            caught_up = f"SELECT pg_last_wal_replay_lsn() >= '{position}'"
-            until(lambda: standby.execute(caught_up).fetchall() == [(True,)])
-        return server
-
     def end_connections(self) -> None:
         """End the open connections: changed settings of a role or a server apply only to new ones."""
         self.say(f"SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE usename = '{self.schema}'")
 
     def close(self) -> None:
         self.proxy.close()
-        if self.other is not None:
-            self.other.remove()
         self.say(
             f"DROP OWNED BY {self.schema} CASCADE",
             f"DROP ROLE {self.schema}",
@@ -85,10 +68,8 @@ class Redis:
 
     def __init__(self, _: Path, __: pytest.MonkeyPatch) -> None:
         self.patience = PATIENCE_SECONDS
-        self.port = free_port()
-        self.other: RedisServer | None = None
-        """That takes its place."""
-        self.server = self._started("--port", str(self.port), "--appendonly", "yes", "--appendfsync", "always")
+        options = ("--appendonly", "yes", "--appendfsync", "always", "--user", "app", "on", ">first", "~*", "+@all")
+        self.server = RedisServer(USUAL, *options)
         self.proxy = Proxy(self.server.folder / "socket")
 
     @property
@@ -102,52 +83,13 @@ class Redis:
         for command in commands:
             self.server.request(*command.split())
 
-    def replica(self) -> RedisServer:
-        """Another one, which knows all, and takes no writes."""
-        server = self._started("--replicaof", "127.0.0.1", str(self.port))
-        until(lambda: _info(server, "replication")["master_link_status"] == "up")
-        assert self.server.request("WAIT", "1", "10000") == 1
-        return server
-
-    def _started(self, *options: str) -> RedisServer:
-        return RedisServer(USUAL, *options, "--user", "app", "on", ">first", "~*", "+@all")
-
-    def saves(self, *, well: bool) -> None:
-        """Have it write its file, and wait until it did or could not."""
-        self.say("BGSAVE")
-        wanted = "ok" if well else "err"
-        until(lambda: _info(self.server, "persistence")["rdb_last_bgsave_status"] == wanted)
-
     def allow(self, password: str) -> None:
         """Have the user's password be this one; what is connected by another is ended."""
         self.say(f"ACL SETUSER app on resetpass >{password} ~* +@all", "CLIENT KILL USER app")
 
     def close(self) -> None:
         self.proxy.close()
-        if self.other is not None:
-            self.other.remove()
         self.server.remove()
-
-
-def _info(server: RedisServer, section: str) -> dict[str, str]:
-    return cast("dict[str, str]", server.request("INFO", section))
-
-
-class PreparedSQLiteStore(SQLiteStore):
-    """A store whose connections first run the engine's statements, which simulate the state of its disk."""
-
-    def __init__(self, engine: SQLite) -> None:
-        super().__init__(engine.file)
-        self._engine = engine
-
-    def _connection(self) -> sqlite3.Connection:
-        connection = super()._connection()
-        for statement in self._engine.statements:
-            connection.execute(statement)
-        return connection
-
-
-FILLED = [f"{table}_{SCHEMA_VERSION}" for table in ("page", "record")]
 
 
 class SQLite:
@@ -158,30 +100,11 @@ class SQLite:
         self._monkeypatch = monkeypatch
         self.folder = folder / "kept"
         self.file = self.folder / "pages.sqlite3"
-        self.statements: tuple[str, ...] = ()
         self._holder: sqlite3.Connection | None = None
 
     def store(self) -> Store:
         self._monkeypatch.setattr(sqlite_module, "BUSY_TIMEOUT_SECONDS", self.patience)
-        return PreparedSQLiteStore(self)
-
-    def set_pragma(self, pragma: str) -> None:
-        self.statements = (f"PRAGMA {pragma}",)
-
-    def fill_disk(self) -> None:
-        """Every write needs another megabyte, by which the file may not grow: SQLite reports a full disk."""
-        triggers = (
-            f"CREATE TEMP TRIGGER IF NOT EXISTS filling_{table} AFTER INSERT ON main.{table}"
-            " BEGIN INSERT INTO filler VALUES (zeroblob(1000000)); END"
-            for table in FILLED
-        )
-        self.statements = ("CREATE TABLE IF NOT EXISTS filler (bytes BLOB)", *triggers, "PRAGMA max_page_count = 1")
-
-    def empty_disk(self) -> None:
-        self.statements = (
-            *(f"DROP TRIGGER IF EXISTS filling_{table}" for table in FILLED),
-            "PRAGMA max_page_count = 1000000",
-        )
+        return SQLiteStore(self.file)
 
     def lock(self) -> None:
         self.folder.mkdir(exist_ok=True)

@@ -31,9 +31,7 @@ _numbers = itertools.count()
 class Server:
     """A server in a new folder under /tmp, reached only by a socket there: paths of sockets must be short."""
 
-    def __init__(self, more: str = "-F -c shared_buffers=32MB", of: Server | None = None) -> None:
-        """`of`: the one that this is a standby of."""
-        self._options = more
+    def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="sitemap-pg-", dir="/tmp" if os.name == "posix" else None))
         self._user: dict[str, Any] = {}
         self._programs = max(PACKAGE.glob("pginstall*/bin"))
@@ -41,15 +39,12 @@ class Server:
             self._user = {"user": "nobody"}
             shutil.chown(self.folder, "nobody")
             self._programs = self._reachable(self._programs)
-        if of is not None:
-            self._run("pg_basebackup", "-h", str(of.folder), "-U", "postgres", "-c", "fast", "--no-sync", "-R")
-        else:
-            self._run(
-                "initdb", "-U", "postgres", "--auth=trust", "--encoding=utf8", "--no-locale", "--no-sync",
-                "--no-instructions",
-            )  # fmt: skip
-            accounts = self.folder / "data" / "pg_hba.conf"
-            accounts.write_text(f"local all +{ASKED} scram-sha-256\n{accounts.read_text()}")
+        self._run(
+            "initdb", "-U", "postgres", "--auth=trust", "--encoding=utf8", "--no-locale", "--no-sync",
+            "--no-instructions",
+        )  # fmt: skip
+        accounts = self.folder / "data" / "pg_hba.conf"
+        accounts.write_text(f"local all +{ASKED} scram-sha-256\n{accounts.read_text()}")
         self.start()
 
     def url(self, schema: str = "sitemap", user: str = "postgres", more: str = "") -> str:
@@ -60,15 +55,11 @@ class Server:
         return self.url(f"test_{os.getpid()}_{next(_numbers)}")
 
     def start(self) -> None:
-        options = f"-h '' -k {self.folder} -c max_connections={CONNECTIONS} {self._options}"
+        options = f"-h '' -k {self.folder} -c max_connections={CONNECTIONS} -F -c shared_buffers=32MB"
         self._run("pg_ctl", "-w", "-s", "-l", str(self.folder / "log"), "-o", options, "start")
 
     def stop(self, how: str = "immediate") -> None:
         self._run("pg_ctl", "-w", "-s", "-m", how, "stop")
-
-    def promote(self) -> None:
-        """Have a standby take writes."""
-        self._run("pg_ctl", "-w", "-s", "promote")
 
     def remove(self) -> None:
         self.stop()

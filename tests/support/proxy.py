@@ -1,34 +1,24 @@
-"""A proxy between an app and its store: it can cut, hang, redirect and alter the connection."""
+"""A proxy between an app and its store: it can cut and hang the connection."""
 
 from __future__ import annotations
 
 import contextlib
 import socket
 import threading
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 
 class Proxy:
     """Listens on a TCP port of this machine, and passes on to a Unix socket what comes, both ways."""
 
-    def __init__(self, target: Path, port: int = 0, host: str = "127.0.0.1") -> None:
+    def __init__(self, target: Path) -> None:
         self.target = target
-        self._listener = socket.create_server((host, port))
+        self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = self._listener.getsockname()[1]
         self._open: list[socket.socket] = []
         self._flowing = threading.Event()
         self._flowing.set()
         self._refusing = False
-        self.tells: Callable[[bytes], bytes] = bytes
-        """Changes the store's answers."""
-        self.connections = 0
-        """How many connections were made."""
-        self.lag = 0.0
-        """Seconds that each message takes."""
-        self.held = 0
-        """How many messages are held back."""
         self._accepting = threading.Thread(target=self._accept, daemon=True)
         self._accepting.start()
 
@@ -44,11 +34,6 @@ class Proxy:
     def go_on(self) -> None:
         """Pass on what was held back: it was only slow."""
         self._flowing.set()
-
-    def lead_to(self, target: Path) -> None:
-        """Close open connections, and connect new ones to another socket."""
-        self.target = target
-        self._drop()
 
     def repair(self) -> None:
         """Work normally again for new connections."""
@@ -76,14 +61,13 @@ class Proxy:
         with contextlib.suppress(OSError):
             while True:
                 client, _ = self._listener.accept()
-                self.connections += 1
                 server = None if self._refusing else self._connected()
                 if server is None:
                     client.close()
                     continue
                 self._open += [client, server]
-                for source, target, change in ((client, server, bytes), (server, client, self._change)):
-                    threading.Thread(target=self._pass_on, args=(source, target, change), daemon=True).start()
+                for source, target in ((client, server), (server, client)):
+                    threading.Thread(target=self._pass_on, args=(source, target), daemon=True).start()
 
     def _connected(self) -> socket.socket | None:
         server = socket.socket(socket.AF_UNIX)
@@ -94,16 +78,10 @@ class Proxy:
             return None
         return server
 
-    def _change(self, data: bytes) -> bytes:
-        return self.tells(data)
-
-    def _pass_on(self, source: socket.socket, target: socket.socket, change: Callable[[bytes], bytes]) -> None:
+    def _pass_on(self, source: socket.socket, target: socket.socket) -> None:
         with contextlib.suppress(OSError):
             while data := source.recv(65536):
-                self.held += 1
                 self._flowing.wait()
-                self.held -= 1
-                time.sleep(self.lag)
-                target.sendall(change(data))
+                target.sendall(data)
         with contextlib.suppress(OSError):
             target.shutdown(socket.SHUT_RDWR)

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
-from wsgiref.handlers import BaseCGIHandler
 from wsgiref.util import FileWrapper, setup_testing_defaults
 
 Record = list[Any]
@@ -136,14 +135,6 @@ def _length(body: Any) -> int | None:
         return len(body)
     except TypeError:
         return None
-
-
-def sent_by_wsgiref(app: Any, request: dict[str, Any]) -> tuple[bytes, bool]:
-    """Return the bytes wsgiref sends, and whether it reported an error."""
-    out, errors = io.BytesIO(), io.StringIO()
-    handler = BaseCGIHandler(io.BytesIO(), out, errors, request)
-    handler.run(app)
-    return out.getvalue(), bool(errors.getvalue())
 
 
 def scope(method: str = "GET", path: str = "/", **more: Any) -> dict[str, Any]:

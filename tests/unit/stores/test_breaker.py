@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 from typing import Any
 
 import pytest
@@ -95,15 +94,6 @@ def test_an_outage_that_comes_and_goes_is_logged_once_a_minute(clock: Clock, cap
     assert 2 * 4 <= len(caplog.records) <= 2 * 6, "a line, and that it is over"
 
 
-def test_the_latency_is_measured(clock: Clock) -> None:
-    store = Failing(clock)
-    store.failing, store.takes = False, 2
-    guard = GuardedStore(store, clock)
-    for _ in range(50):
-        guard.version(SITE)
-    assert 1.9 < guard.latency <= 2
-
-
 def test_fast_failing_store_is_called_each_time(clock: Clock) -> None:
     store = Failing(clock)
     guard = GuardedStore(store, clock)
@@ -181,43 +171,6 @@ def test_last_call_reaches_a_paused_store_once(clock: Clock) -> None:
     assert guard.version(SITE) == 0
 
 
-@pytest.mark.parametrize("recovers", [True, False])
-def test_last_call_waits_for_a_call_that_is_trying_the_store(clock: Clock, *, recovers: bool) -> None:
-    reached, goes_on = threading.Event(), threading.Event()
-    results: list[object] = []
-
-    class Slow(Failing):
-        def version(self, site: str) -> int:
-            if self.asked == 1:
-                reached.set()
-                assert goes_on.wait(10)
-                self.failing = not recovers
-            return super().version(site)
-
-    store = Slow(clock)
-    guard = GuardedStore(store, clock)
-
-    def call() -> None:
-        try:
-            results.append(guard.version(SITE))
-        except StoreError as error:
-            results.append(str(error))
-
-    call()
-    trial = threading.Thread(target=call)
-    trial.start()
-    assert reached.wait(10)
-    guard.retry_now()
-    last = threading.Thread(target=call)
-    last.start()
-    goes_on.set()
-    trial.join(10)
-    last.join(10)
-    assert sorted(map(str, results)) == sorted(
-        ["the disk is full", *(["0", "0"] if recovers else ["the disk is full"] * 2)]
-    )
-
-
 @pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 def test_what_is_pending_is_saved_at_the_end_whatever_the_pause(protocol: str, clock: Clock) -> None:
     class Unwritable(Failing):
@@ -234,27 +187,3 @@ def test_what_is_pending_is_saved_at_the_end_whatever_the_pause(protocol: str, c
     assert store.parts(SITE) == {}
     site.app.close()
     assert {page.path: page.status for page in store.part(SITE, 0)} == {"/": 200, "/gone": 404}
-
-
-def test_other_attributes_of_the_store_are_passed_through(clock: Clock) -> None:
-    guard: Any = GuardedStore(Failing(clock), clock)
-    assert guard.anything_else() == "of the store's own"
-    with pytest.raises(AttributeError):
-        guard.nothing()
-
-
-@pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
-def test_pages_are_served_while_a_store_hangs_and_merged_when_it_is_back(protocol: str, clock: Clock) -> None:
-    store = Failing(clock)
-    store.failing = False
-    site = SampleSite(protocol, {"/": Page(), "/gone": Page(404)}, store=store, clock=clock)
-    assert len(site.locs()) == 2
-    store.failing, store.takes = True, 3
-    site.visit("/gone")
-    before = site.request("/sitemap.xml").body
-    calls_before = store.asked
-    assert site.request("/sitemap.xml").body == before
-    assert store.asked == calls_before
-    store.failing, store.takes = False, 0
-    clock.pass_(MAX_BACKOFF_SECONDS)
-    assert len(site.locs()) == 1
