@@ -13,6 +13,7 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 from .documents.handler import SitemapHandler
+from .documents.inspection import ServiceInspection
 from .documents.publisher import Publisher
 from .documents.reasons import NoSitemapReasons
 from .documents.robots import RobotsTxt
@@ -24,7 +25,6 @@ from .http.messages import DOCUMENT_SUFFIXES, Request
 from .http.proxies import forwarded_hosts
 from .http.request_filter import COOKIE, FOREIGN_HOST, ignore_reason_of_line
 from .http.robots_parser import ROBOTS_PATH
-from .inspection import ServiceInspection
 from .listing.entries import EntryBuilder
 from .listing.policy import EvaluationContext, ListingPolicy
 from .listing.provider_reader import Providers

@@ -18,11 +18,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, Literal, NamedTuple
 
+from ..documents.inspection import ServiceInspection
 from ..documents.reasons import Unavailable
 from ..evidence.dates import SECONDS_PER_DAY
 from ..exceptions import StoreError, ValuesError
 from ..http.messages import Request
-from ..inspection import ServiceInspection
 from ..listing.candidates import SiteSnapshot
 from ..listing.url_report import EvaluatedUrl
 from ..models import Site

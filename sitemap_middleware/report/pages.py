@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 
+from ..documents.inspection import ServiceInspection
 from ..evidence.dates import SECONDS_PER_DAY, timestamp_of_w3c, w3c_day_from_timestamp
 from ..evidence.page_verdict import observed_facts, page_events
 from ..exceptions import StoreError
 from ..http.urls import quote_path
-from ..inspection import ServiceInspection
 from ..models import Site
 from ..stores.status import store_status
 from .evaluation import SORTS, Evaluation, PageQuery

@@ -16,7 +16,7 @@ from ..routing.framework_detection import framework_app, is_debug
 from ..util import WarnOnce
 
 if TYPE_CHECKING:
-    from ..inspection import ServiceInspection
+    from ..documents.inspection import ServiceInspection
     from .served_pages import ReportPages
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")

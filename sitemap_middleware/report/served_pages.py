@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from typing import Any, Final
 from urllib.parse import parse_qs, quote, urlencode
 
+from ..documents.inspection import ServiceInspection
 from ..exceptions import StoreError
 from ..http.messages import Request, Response
 from ..http.urls import is_loopback, normal_host, quote_path
-from ..inspection import ServiceInspection
 from ..models import Headers
 from .evaluation import EvaluationCache
 from .pages import NAMES, ReportPage, common_context, given_arguments, report_page

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from ..documents.inspection import ServiceInspection
 from ..http.messages import AsyncCollector
-from ..inspection import ServiceInspection
 from ..models import Site
 from .evaluation import evaluate
 from .pages import common_context, given_arguments, report_page

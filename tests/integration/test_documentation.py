@@ -23,7 +23,7 @@ import sitemap_middleware
 from sitemap_middleware import Entry, Explanation, OptionError, SitemapError, SitemapMiddleware, sitemap
 from sitemap_middleware.cli.main import command as program
 from sitemap_middleware.options.table import OPTIONS
-from sitemap_middleware.sitemap_in_test import read_sitemap
+from sitemap_middleware.pytest_plugin.sitemap_in_test import read_sitemap
 
 from ..support.console import console, matches
 from ..support.wire import DRIVERS, RequestSpec

@@ -30,7 +30,7 @@ from sitemap_middleware import Entry, SitemapMiddleware, sitemap
 from sitemap_middleware.django import SitemapMiddleware as DjangoMiddleware
 from sitemap_middleware.flask import Sitemap
 from sitemap_middleware.litestar import SitemapPlugin
-from sitemap_middleware.sitemap_in_test import SitemapOf
+from sitemap_middleware.pytest_plugin.sitemap_in_test import SitemapOf
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment

@@ -20,11 +20,11 @@ from sitemap_middleware import (
     SitemapMiddleware,
     pytest_plugin,
     sitemap,
-    sitemap_in_test,
 )
 from sitemap_middleware.http.messages import GENERATING_HEADER, Response
 from sitemap_middleware.models import Site
-from sitemap_middleware.sitemap_in_test import SitemapOf
+from sitemap_middleware.pytest_plugin import sitemap_in_test
+from sitemap_middleware.pytest_plugin.sitemap_in_test import SitemapOf
 
 sitemap_of = pytest_plugin.sitemap_of  # as if the package were installed
 

@@ -11,7 +11,7 @@ import flask
 import pytest
 
 from sitemap_middleware import Entry, OptionError, SitemapMiddleware, sitemap
-from sitemap_middleware.sitemap_in_test import read_sitemap
+from sitemap_middleware.pytest_plugin.sitemap_in_test import read_sitemap
 
 from ...support.documents import entries, locs
 from ...support.sample_sites import Page, SampleSite

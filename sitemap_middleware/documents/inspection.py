@@ -8,30 +8,30 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from .documents.handler import SitemapHandler
-from .documents.publisher import Publisher
-from .documents.robots import RobotsTxt
-from .documents.xml import Document
-from .evidence.page_verdict import Explanation, Verdict
-from .exceptions import ValuesError
-from .http import urls
-from .http.messages import AsyncCollector
-from .http.robots_parser import ROBOTS_PATH
-from .listing.candidates import SiteSnapshot
-from .listing.entries import EntryBuilder
-from .listing.explain import explain
-from .listing.policy import EvaluationContext
-from .listing.provider_items import ProviderReport
-from .listing.route_report import RouteReport, route_report
-from .listing.url_report import EvaluatedUrl, PageChange, evaluated_urls
-from .models import Site
-from .observe.ingest import Ingester
-from .observe.tracker import Tracker
-from .options.table import Options
-from .routing.current_routes import AppRoutes
-from .routing.hosts import SiteResolver
-from .stores.base import Store
-from .stores.breaker import GuardedStore, StoreClock
+from ..evidence.page_verdict import Explanation, Verdict
+from ..exceptions import ValuesError
+from ..http import urls
+from ..http.messages import AsyncCollector
+from ..http.robots_parser import ROBOTS_PATH
+from ..listing.candidates import SiteSnapshot
+from ..listing.entries import EntryBuilder
+from ..listing.explain import explain
+from ..listing.policy import EvaluationContext
+from ..listing.provider_items import ProviderReport
+from ..listing.route_report import RouteReport, route_report
+from ..listing.url_report import EvaluatedUrl, PageChange, evaluated_urls
+from ..models import Site
+from ..observe.ingest import Ingester
+from ..observe.tracker import Tracker
+from ..options.table import Options
+from ..routing.current_routes import AppRoutes
+from ..routing.hosts import SiteResolver
+from ..stores.base import Store
+from ..stores.breaker import GuardedStore, StoreClock
+from .handler import SitemapHandler
+from .publisher import Publisher
+from .robots import RobotsTxt
+from .xml import Document
 
 
 class ServiceInspection:

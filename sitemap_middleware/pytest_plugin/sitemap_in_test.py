@@ -8,15 +8,15 @@ from typing import Any, Final, Protocol
 from urllib.parse import unquote
 from xml.etree import ElementTree as ET
 
-from .adapters.protocol_detection import detect_protocol
-from .adapters.running_app import Fetch, running_app
-from .evidence.page_verdict import Explanation
-from .exceptions import OptionError, SitemapError
-from .http.messages import GENERATING_HEADER, TEST_CLIENT_WAIT_SECONDS
-from .http.urls import parse_base_url
-from .middleware import SitemapMiddleware
-from .models import Site
-from .service import SitemapService
+from ..adapters.protocol_detection import detect_protocol
+from ..adapters.running_app import Fetch, running_app
+from ..evidence.page_verdict import Explanation
+from ..exceptions import OptionError, SitemapError
+from ..http.messages import GENERATING_HEADER, TEST_CLIENT_WAIT_SECONDS
+from ..http.urls import parse_base_url
+from ..middleware import SitemapMiddleware
+from ..models import Site
+from ..service import SitemapService
 
 MAX_WAITS: Final = 6
 """How often a sitemap that is being generated is requested again. Each request waits ten seconds for it."""
