@@ -131,7 +131,7 @@ def _response_problem(response: Response) -> Problem | None:
 def _html_problems(url: str, lastmod: str, headers: ResponseHeaders, html: HtmlFacts, now: float) -> Iterator[Problem]:
     if html.noindex and not headers.robots.noindex:
         yield "page-noindex", "a robots meta tag says noindex"
-    named = [*(target for target, anchor in headers.canonical if anchor is None), *filter(None, [html.canonical])]
+    named = [*headers.canonicals, *filter(None, [html.canonical])]
     if (other := next((target for target in named if _is_other_page(url, target)), None)) is not None:
         yield "page-canonical", f"the page names {quoted(other)} as its canonical URL"
     refresh = headers.instant_refresh if headers.instant_refresh is not None else html.instant_refresh

@@ -22,7 +22,6 @@ from .dates import w3c
 from .response_headers import SEARCH_ENGINES, RobotsDirectives, parse_robots, refresh_target
 
 MAX_DEPTH: Final = 400
-MAX_ATTRIBUTES: Final = 500
 
 _MAX_URL_CHARS: Final = 2048
 _PRESCANNED_BYTES: Final = 1024
@@ -38,8 +37,6 @@ _ASCII_CODECS: Final = frozenset(
 for _codec in _ASCII_CODECS:
     codecs.lookup(_codec)  # imports it: a page must not have the thread that parses it import one
 _NO_TEXT: Final = re.compile(r"[\0-\x08\x0e-\x1f\ufffd]")
-_XML_TEXT_ELEMENT: Final = re.compile(r"<((script|style|title|textarea|iframe|noframes)(?:\s[^<>]*)?)/>")
-"""An element of XHTML that has no content, and would hold all that follows if it were HTML."""
 _CANONICAL_EXCLUSIONS: Final = ("hreflang", "lang", "media", "type")
 """Search engines ignore a canonical link with one of these attributes."""
 
@@ -49,7 +46,6 @@ _COSTLY_TAG: Final = re.compile(
 )
 """A tag that means nothing here. If it is not closed, each block opens it again; options take quadratic time."""
 _TAG: Final = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9:-]*)")
-_LONG_TAG: Final = re.compile(r"<[a-zA-Z](?:[^<>\"']|\"[^\"]*+\"|'[^']*+'){1000}[^>]*+")
 _METADATA: Final = re.compile(r"<(?:meta|link|base)\b[^<>]{0,8000}+>", re.IGNORECASE)
 _FLAT_ELEMENTS: Final = frozenset(
     {"area", "base", "br", "col", "dd", "dt", "embed", "hr", "img", "input", "li", "link", "meta", "p", "param"}
@@ -78,21 +74,16 @@ class HtmlFacts(NamedTuple):
     """A digest of the content without the words of the page's own path; 0 if unknown."""
 
 
-def parse_html(
-    body: bytes, charset: str | None = None, *, path: str = "", is_truncated: bool = False, is_xml: bool = False
-) -> HtmlFacts:
+def parse_html(body: bytes, charset: str | None = None, *, path: str = "", is_truncated: bool = False) -> HtmlFacts:
     """Parse an HTML body, or the beginning of one, in bounded time.
 
-    `charset` is that of the Content-Type, and `path` the page's own. `is_xml` says whether browsers read it as XML.
+    `charset` is that of the Content-Type, and `path` the page's own.
     """
     unread = ""
     if is_truncated or len(body) > MAX_HTML_BYTES:
         unread = f"is larger than {MAX_HTML_BYTES // 1024:,} kB"
         body = body[:KEPT_BODY_BYTES]
-    text = decode_html(body, charset)
-    if is_xml:
-        text = _XML_TEXT_ELEMENT.sub(r"<\1></\2>", text)
-    text, reason = _bounded(text)
+    text, reason = _bounded(decode_html(body, charset))
     unread = unread or reason
     tree = LexborHTMLParser(text)
     if tree.body is None:
@@ -116,17 +107,13 @@ def parse_html(
 def _bounded(text: str) -> tuple[str, str]:
     """The text as far as a parser can read it in linear time, and why that is not all; "" if it is.
 
-    A parser takes more than linear time if elements nest deeply, or if one has very many attributes. The depth is
-    counted without regard to comments and scripts: who can write these into a page owns it anyway.
+    A parser takes more than linear time if elements nest deeply. The depth is counted without regard to comments and
+    scripts: who can write these into a page owns it anyway.
     """
     text = _COSTLY_TAG.sub(" ", text)
-    if any(len(tag[0].split()) > MAX_ATTRIBUTES for tag in _LONG_TAG.finditer(text)):
-        reason = f"has an element with more than {MAX_ATTRIBUTES} attributes"
-    elif text.count("<") > MAX_DEPTH and _depth(text) > MAX_DEPTH:
-        reason = "nests too many elements"
-    else:
-        return text, ""
-    return "".join(_METADATA.findall(text)), reason
+    if text.count("<") > MAX_DEPTH and _depth(text) > MAX_DEPTH:
+        return "".join(_METADATA.findall(text)), "nests too many elements"
+    return text, ""
 
 
 def _depth(text: str) -> int:

@@ -17,10 +17,6 @@ _MAX_VALUE_CHARS: Final = 8192
 _LINK: Final = re.compile(r"<([^<>]*)>((?:[^,<\"]|\"(?:[^\"\\]|\\.?)*+(?:\"|\Z))*+)", re.DOTALL)
 """A link's target and parameters. An unclosed quote extends to the end, so that matching takes linear time."""
 _REL: Final = re.compile(r";\s*rel\s*=\s*(?:\"([^\"]*)\"|([^\s;,]+))", re.IGNORECASE)
-
-_ANCHOR: Final = re.compile(r";\s*anchor\s*=\s*(?:\"([^\"]*)\"|([^\s;,]+))", re.IGNORECASE)
-_QUOTED_VALUE: Final = re.compile(r"(?:(?<=,)|^)\s*private\s*=\s*\"\s*[a-z0-9][^\"]*\"|\"[^\"]*\"", re.IGNORECASE)
-"""`private` with field names, and other quoted values."""
 _PRIVATE: Final = re.compile(r"(?:,|^)\s*private\s*(?:[,=]|$)", re.IGNORECASE)
 
 _TEXT_TYPES: Final = (str, bytes, bytearray)
@@ -109,7 +105,7 @@ class ResponseHeaders:
         """
         if self.robots.noindex:
             return "its X-Robots-Tag says noindex"
-        if self.private:
+        if any(map(_PRIVATE.search, self.get_all("cache-control"))):
             return "its Cache-Control says private"
         if self.get_last("content-disposition").partition(";")[0].strip().lower() == "attachment":
             return "it is a download (Content-Disposition: attachment)"
@@ -123,24 +119,13 @@ class ResponseHeaders:
         return refresh_target(self.get_last("refresh"))
 
     @property
-    def private(self) -> bool:
-        """Whether Cache-Control says that the whole response is private.
-
-        `private="set-cookie"` concerns the named fields only (RFC 9111, section 5.2.2.7).
-        """
-        return any(_PRIVATE.search(_QUOTED_VALUE.sub("", value)) for value in self.get_all("cache-control"))
-
-    @property
-    def canonical(self) -> list[tuple[str, str | None]]:
-        """The targets of canonical Link headers (RFC 8288, RFC 6596), each with its anchor.
-
-        The anchor is the page that the link is about, None if that is this one.
-        """
-        found: list[tuple[str, str | None]] = []
+    def canonicals(self) -> list[str]:
+        """The targets of canonical Link headers (RFC 8288, RFC 6596)."""
+        found: list[str] = []
         for target, parameters in (link for value in self.get_all("link") for link in _LINK.findall(value)):
-            relation, anchor = _REL.search(parameters), _ANCHOR.search(parameters)
+            relation = _REL.search(parameters)
             if relation and "canonical" in (relation[1] or relation[2]).lower().split():
-                found.append((target, anchor and (anchor[1] or anchor[2] or "")))
+                found.append(target)
         return found
 
 

@@ -32,9 +32,6 @@ _SIGN_IN_URL: Final = re.compile(
 )
 """Part of a redirect's target that shows a login page, or that carries the page to return to after the login."""
 
-_BROTLI_SLICE_BYTES: Final = 16
-"""Brotli has no output limit, and a few bytes may expand to megabytes."""
-
 
 def _first_installed(*names: str) -> Any:
     for name in names:
@@ -71,15 +68,13 @@ def parse_response(
     if 300 <= captured.status < 400 and target and is_same_path(loc, target):
         return None
     is_own_url = partial(is_same_page, captured.site, loc, request_host=captured.host)
-    # A link with an anchor is about the anchor's page (RFC 8288, section 3.2), which may not be this one.
-    canonicals = [link for link, anchor in headers.canonical if anchor is None or is_own_url(anchor)]
     observation = Observation(
         path=path,
         route=route,
         at=at,
         status=captured.status,
         media_type=headers.media_type,
-        refusal=_refusal(headers.refusal, headers.instant_refresh, canonicals, loc, is_own_url),
+        refusal=_refusal(headers.refusal, headers.instant_refresh, headers.canonicals, loc, is_own_url),
         expires_at=headers.robots.expires_at,
         last_modified=parse_last_modified(headers.get_all("last-modified"), at),
         learned=learned,
@@ -117,8 +112,7 @@ def _read_html(captured: CapturedResponse, headers: ResponseHeaders, path: str) 
     body, is_complete = sample, not captured.is_truncated
     if codings:
         body, is_complete = decode_body(sample, codings, MAX_HTML_BYTES)
-    is_xml = headers.media_type != "text/html"
-    html = parse_html(body, charset, path=path, is_truncated=not is_complete, is_xml=is_xml)
+    html = parse_html(body, charset, path=path, is_truncated=not is_complete)
     if is_complete or not codings or html.noindex:
         return html
     is_cut = body != sample and len(body) < MAX_HTML_BYTES and not captured.is_truncated
@@ -183,7 +177,8 @@ def decode_body(body: bytes, codings: Sequence[str], limit: int) -> tuple[bytes,
 def _decoded(body: bytes, coding: str, limit: int) -> tuple[bytes, bool]:
     """The decoded bytes up to the limit, and whether the compressed stream has ended."""
     if coding == "br":
-        return _decoded_brotli(body, limit)
+        decompressor = _brotli.Decompressor()
+        return decompressor.process(body)[:limit], decompressor.is_finished()
     if coding == "zstd":
         stream = _zstd.ZstdDecompressor()
     elif coding == "gzip":
@@ -195,12 +190,3 @@ def _decoded(body: bytes, coding: str, limit: int) -> tuple[bytes, bool]:
     else:
         raise LookupError(coding)
     return stream.decompress(body, limit), stream.eof
-
-
-def _decoded_brotli(body: bytes, limit: int) -> tuple[bytes, bool]:
-    stream, decoded = _brotli.Decompressor(), bytearray()
-    for at in range(0, len(body), _BROTLI_SLICE_BYTES):
-        decoded += stream.process(body[at : at + _BROTLI_SLICE_BYTES])
-        if len(decoded) >= limit:
-            return bytes(decoded[:limit]), False
-    return bytes(decoded), stream.is_finished()

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from itertools import chain
 from typing import Final
 
 from ..evidence.page_verdict import Verdict
@@ -85,15 +86,17 @@ def route_report(entries: EntryBuilder, options: Options, context: EvaluationCon
         candidates = list[Candidate]()
         with suppress(ValuesError):  # the report has it
             candidates.extend(entries.provider_candidates(context, provider, provided, items[provider]))
-        found = _routes_of_examples(snapshot, provider, provided)
-        elsewhere |= dict.fromkeys((route.path for route in found), provider.place)
-        _count(reports, entries, context, candidates, found)
+        counted = [(candidate.route, candidate) for candidate in candidates]
+        if provider.examples:  # its items may be pages of any route
+            counted = [(_matching_route(snapshot, candidate), candidate) for candidate in candidates]
+            elsewhere |= dict.fromkeys((route.path for route, _ in counted), provider.place)
+        _count(reports, entries, context, counted)
         for route in provided:  # one that only stands for others has no page
             key = route.static, route.path
             if provider.examples and items[provider].failure is None and key in reports and not reports[key].provided:
                 del reports[key]
-    _count(reports, entries, context, entries.route_candidates(context))
-    _count(reports, entries, context, stored_candidates(snapshot))
+    others = chain(entries.route_candidates(context), stored_candidates(snapshot))
+    _count(reports, entries, context, ((candidate.route, candidate) for candidate in others))
     for report in reports.values():
         _decide(report, entries.policy, options, items)
         if report.undecided and (place := elsewhere.get(report.route.path)):
@@ -109,26 +112,15 @@ def _report_of(reports: _Reports, context: EvaluationContext, route: Route) -> R
     return reports[key]
 
 
-def _routes_of_examples(snapshot: SiteSnapshot, provider: Provider, routes: Sequence[Route]) -> list[Route]:
-    """The routes whose pages a provider of other routes enumerates, once it was read to its end."""
-    examples = provider.examples() if provider.examples else ()
-    paths = (route.builder.build(item) for item in examples for route in routes if route.builder)
-    found = (snapshot.table.matching_route(snapshot.site, path) for path in paths)
-    return list({route.path: route for route in found if route is not None}.values())
+def _matching_route(snapshot: SiteSnapshot, candidate: Candidate) -> Route:
+    return snapshot.table.matching_route(snapshot.site, decode_path(candidate.path)) or candidate.route
 
 
 def _count(
-    reports: _Reports,
-    entries: EntryBuilder,
-    context: EvaluationContext,
-    candidates: Iterable[Candidate],
-    instead: Sequence[Route] = (),
+    reports: _Reports, entries: EntryBuilder, context: EvaluationContext, candidates: Iterable[tuple[Route, Candidate]]
 ) -> None:
-    """Count candidates, those that match one of some routes as pages of that route instead of their own."""
-    patterns = [(Pattern(route.path), route) for route in instead]
-    for candidate in candidates:
-        path = decode_path(candidate.path) if patterns else ""
-        route = next((route for pattern, route in patterns if pattern.matches(path)), candidate.route)
+    """Count candidates, each as a page of the route beside it."""
+    for route, candidate in candidates:
         report = _report_of(reports, context, route)
         report.known += candidate.page is not None
         report.provided += candidate.entry is not None

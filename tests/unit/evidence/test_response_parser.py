@@ -124,12 +124,6 @@ def test_last_modified_is_compared_with_the_time_of_the_response(value: str, exp
         ([("refresh", "0; url=/page")], ""),
         ([("link", '</other>; rel="canonical"')], "its canonical URL is another: /other"),
         ([("link", '</page>; rel="canonical"')], ""),
-        ([("link", '</other>; rel="canonical"; anchor="/page"')], "its canonical URL is another: /other"),
-        ([("link", '</other>; rel="canonical"; anchor="/third"')], ""),
-        (
-            [("link", '</other>; rel="canonical"; anchor="/third", </fourth>; rel="canonical"')],
-            "its canonical URL is another: /fourth",
-        ),
         ([("link", '<mailto:a@example.com>; rel="canonical"')], ""),
     ],
 )
