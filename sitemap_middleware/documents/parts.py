@@ -174,15 +174,6 @@ class SavedParts:
         self._store.save(owner, {**records, _record_name(source.name): _encoded(part)})
         return part
 
-    def dated(self, owner: BaseURL, root: Document) -> Document:
-        """The sitemap itself, which is made of all parts, with its date, which all workers share."""
-        known = self.load(owner, [""]).get("")
-        document = root.with_date(known.documents[0] if known else None, self._now())
-        part = Part("", "", 0.0, 0.0, (document.figures,))
-        if part != known:
-            self._store.save(owner, {_record_name(""): _encoded(part)})
-        return document
-
 
 def _encoded(part: Part) -> bytes:
     return json.dumps([*part[:-1], [document[:-1] for document in part.documents]]).encode()

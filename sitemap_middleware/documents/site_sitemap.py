@@ -125,7 +125,8 @@ class SiteSitemap:
             else:
                 stem = f"{self.base_url}{quote_path(self._stem)}"
                 root = sitemapindex((f"{stem}-{document.name}.xml", document.lastmod) for document in documents)
-            self._root, self._is_root_current = self._saved.dated(self.base_url, root), True
+            newest = max(document.since for document in documents)
+            self._root, self._is_root_current = root.with_date(self._root, newest), True
         return self._root
 
     def _with_xml(self, document: Document) -> Document:

@@ -72,20 +72,15 @@ def only_existing_files() -> Iterator[None]:
 class FallbackStore:
     """Chooses a file or memory at the first call, so that importing an app writes nothing.
 
-    The file is in the app's instance folder, if that folder exists, else in the working
-    directory at construction. If only the latter holds the file already, it is used. All
-    workers of an app choose the same.
+    The file is in the app's instance folder, if that folder exists, else in the working directory at construction.
 
     Args:
-        file: the file in the working directory.
         app: the framework's app, which may have an instance folder.
         tested: whether an app is under test. If so, the store is in memory.
     """
 
-    def __init__(
-        self, file: str | Path = FILE_NAME, app: Any = None, tested: Callable[[Any], bool] = is_tested
-    ) -> None:
-        self._file = Path(file)
+    def __init__(self, app: Any = None, tested: Callable[[Any], bool] = is_tested) -> None:
+        self._file = Path(FILE_NAME)
         with contextlib.suppress(OSError):  # the working directory was deleted
             self._file = self._file.absolute()
         self._app = app
@@ -121,10 +116,7 @@ class FallbackStore:
         # os.path: unlike Path, it treats a folder that may not be read as missing.
         if not isinstance(folder, str) or not os.path.isdir(folder) or _VIRTUALENV_VAR in Path(folder).parents:  # noqa: PTH112
             return self._file
-        instance_file = Path(folder, self._file.name).absolute()
-        if os.path.exists(self._file) and not os.path.exists(instance_file):  # noqa: PTH110
-            return self._file
-        return instance_file
+        return Path(folder, FILE_NAME).absolute()
 
     def _store(self) -> Store:
         if self._chosen is None:

@@ -35,10 +35,6 @@ CHECKPOINT_PAGES: Final = 16_000
 """Database pages in the WAL before SQLite copies them to the file, which writes each page a second time."""
 
 
-class _CorruptError(Exception):
-    """The file is damaged."""
-
-
 class _SQLiteBase(SqlStore):
     clock = "CAST(strftime('%s', 'now') AS INTEGER)"
     begin = "BEGIN IMMEDIATE"  # a transaction that reads first, and then writes, fails if another one wrote meanwhile
@@ -88,7 +84,6 @@ class SQLiteStore(_SQLiteBase):
         self._readonly = readonly
         self._inode = 0
         """Inode of the file that is open."""
-        self._may_be_corrupt = False
 
     def check_writable(self) -> None:
         """Raise `StoreError` if the file cannot be written to."""
@@ -99,12 +94,14 @@ class SQLiteStore(_SQLiteBase):
         return SQLiteStore(self.path, readonly=True)
 
     def _run_once(self, work: Callable[[Cursor], Result], *, write: bool) -> Result:
+        was_open = bool(self._open)
         try:
             return super()._run_once(work, write=write)
         except sqlite3.Error as error:
-            self._may_be_corrupt = _is_corruption(error)
-            if self._may_be_corrupt:  # the next call moves the file aside: who is told knows that something is lost
-                raise StoreError(f"the store {self.name} does not work now: {error}") from error
+            if not self._readonly and _is_corruption(error):
+                self._move_aside(error)
+                if was_open:  # else the call is tried again; who is told knows that something is lost
+                    raise StoreError(f"the store {self.name} does not work now: {error}") from error
             raise
 
     def _connection(self) -> sqlite3.Connection:
@@ -116,82 +113,66 @@ class SQLiteStore(_SQLiteBase):
 
     def connect(self) -> sqlite3.Connection:
         if self._readonly:
-            connection = self._open_for_reading()
             self._inode = _inode(self.path)
-            return connection
+            if not self._inode:
+                raise StoreError(f"no store exists at {self.path}")
+            # Without a WAL no process has the file open. "immutable" then keeps SQLite from creating a WAL to read it.
+            immutable = "" if Path(f"{self.path}-wal").exists() else "&immutable=1"
+            return self._opened(f"{self.path.as_uri()}?mode=ro{immutable}")
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with folder_lock(self.path.parent):
-            if not self.path.exists():
+            self._inode = _inode(self.path)
+            if not self._inode:
                 for suffix in ("-wal", "-shm"):  # left by a deleted file; they would corrupt a new one
                     Path(f"{self.path}{suffix}").unlink(missing_ok=True)
-            try:
-                connection = self._open_file()
-            except _CorruptError as reason:
-                self._move_aside(reason)
-                connection = self._open_file()
+            connection = self._opened(self.path.as_uri())
             self._inode = _inode(self.path)
         return connection
 
-    def _open_for_reading(self) -> sqlite3.Connection:
-        if not self.path.exists():
-            raise StoreError(f"no store exists at {self.path}")
-        # Without a WAL no process has the file open. "immutable" then keeps SQLite from creating a WAL to read it.
-        immutable = "" if Path(f"{self.path}-wal").exists() else "&immutable=1"
-        connection = self._new_connection(f"{self.path.as_uri()}?mode=ro{immutable}")
-        with _closed_on_error(connection):
-            if not self._has_tables(connection):
-                raise StoreError(
-                    f"the store {self.name} is of another version: install the sitemap-middleware that the app runs"
-                    " with"
-                )
-        return connection
-
-    def _open_file(self) -> sqlite3.Connection:
-        connection = self._new_connection(self.path.as_uri())
-        with _closed_on_error(connection):
+    def _opened(self, uri: str) -> sqlite3.Connection:
+        """A connection to the file, which has the tables of this version."""
+        connection = self._new_connection(uri)
+        try:
             has_tables = self._has_tables(connection)
-            # What failed may have been an old connection to a file that was replaced.
-            if self._may_be_corrupt and connection.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
-                raise _CorruptError("is corrupt")
-            self._may_be_corrupt = False
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = NORMAL")
-            connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
+            if not self._readonly:
+                connection.execute("PRAGMA journal_mode = WAL")
+                connection.execute("PRAGMA synchronous = NORMAL")
+                connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
             if not has_tables:
                 connection.execute(self.begin)
                 for statement in self.create_statements():
                     connection.execute(statement)
                 connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
                 connection.execute("COMMIT")
+        except BaseException:
+            connection.close()
+            raise
         return connection
 
     def _has_tables(self, connection: sqlite3.Connection) -> bool:
-        """Whether the file has the tables of this version. Raises an error if it is another program's."""
+        """Whether the file has the tables of this version. Raises `StoreError` if it is another program's."""
         ((owner,),) = connection.execute("PRAGMA application_id")
         tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master")]
         if owner != APPLICATION_ID and (owner or tables):
             raise StoreError(
                 f"the store {self.name} is a database of another program; name another file for the sitemap"
             )
-        return f"page_{SCHEMA_VERSION}" in tables
+        has_tables = f"page_{SCHEMA_VERSION}" in tables
+        if self._readonly and not has_tables:
+            raise StoreError(
+                f"the store {self.name} is of another version: install the sitemap-middleware that the app runs with"
+            )
+        return has_tables
 
-    def _move_aside(self, reason: _CorruptError) -> None:
-        new_path = self.path.with_name(f"{self.path.name}.aside-{_inode(self.path)}")
-        for suffix in ("", "-wal", "-shm"):
-            with contextlib.suppress(FileNotFoundError):
-                Path(f"{self.path}{suffix}").replace(f"{new_path}{suffix}")
-        log.warning("store %s %s; it was moved to %s and a new one created", self.path, reason, new_path)
-
-
-@contextlib.contextmanager
-def _closed_on_error(connection: sqlite3.Connection) -> Iterator[None]:
-    try:
-        yield
-    except BaseException as error:
-        connection.close()
-        if _is_corruption(error):
-            raise _CorruptError(f"is corrupt ({error})") from None
-        raise
+    def _move_aside(self, error: sqlite3.Error) -> None:
+        new_path = self.path.with_name(f"{self.path.name}.aside-{self._inode}")
+        with folder_lock(self.path.parent):
+            if _inode(self.path) != self._inode:
+                return  # another process has done so, or has replaced the file
+            for suffix in ("", "-wal", "-shm"):
+                with contextlib.suppress(FileNotFoundError):
+                    Path(f"{self.path}{suffix}").replace(f"{new_path}{suffix}")
+        log.warning("store %s is corrupt (%s); it was moved to %s and a new one created", self.path, error, new_path)
 
 
 @contextlib.contextmanager

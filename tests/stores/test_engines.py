@@ -89,12 +89,11 @@ UNREADABLE = [
 ]
 
 
-@pytest.mark.parametrize("text", [*UNREADABLE, "a type", "a run"], ids=lambda text: str(text)[:20])
+@pytest.mark.parametrize("text", [*UNREADABLE, "a run"], ids=lambda text: str(text)[:20])
 def test_a_page_that_cannot_be_decoded_is_absent_and_can_be_written_again(kept: Kept, text: Any) -> None:
     whole = page("/a", content_history=((1, 2, 3),))
     if isinstance(text, str):
-        before, after = (b",200,", b",[],") if text == "a type" else (b"[1,2,3]", b"[1,2]")
-        text = encode_page(whole).encode().replace(before, after)
+        text = encode_page(whole).encode().replace(b"[1,2,3]", b"[1,2]")
     write(kept.store, whole, page("/b"))
     kept.set_row("/a", text)
     assert kept.store.find(SITE, ["/a", "/b"]).keys() == {"/b"}
