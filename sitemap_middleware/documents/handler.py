@@ -6,7 +6,7 @@ import logging
 import re
 from collections.abc import Callable
 from concurrent.futures import Future, wait
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from secrets import token_bytes
 from typing import Final
@@ -14,7 +14,7 @@ from typing import Final
 from ..exceptions import StoreError
 from ..http.messages import DOCUMENT_SUFFIXES, TEST_CLIENT_WAIT_SECONDS, Request, Response
 from ..http.robots_parser import DISALLOW_ALL, ROBOTS_PATH, RobotsRules
-from ..models import Site, StoreKey
+from ..models import Site
 from ..observe.buffer import ResponseBuffer
 from ..observe.refresh import Refresher, RefreshMarks
 from ..options.table import Options
@@ -40,48 +40,34 @@ RETRY_AFTER_SECONDS: Final = 60
 log: logging.Logger = logging.getLogger("sitemap_middleware")
 
 
+@dataclass(kw_only=True, eq=False)
 class SitemapHandler:
     """Finds the site of a request, and serves its document: from memory if it is fresh, else brought up to date."""
 
-    def __init__(
-        self,
-        *,
-        options: Options,
-        app_routes: AppRoutes,
-        site_resolver: SiteResolver,
-        robots: RobotsTxt,
-        publisher: Publisher,
-        buffer: ResponseBuffer,
-        refresher: Refresher,
-        reasons: NoSitemapReasons,
-        request_pages: Callable[[Request, Site, RefreshMarks], None],
-        on_error: Callable[[str, Exception], None],
-    ) -> None:
-        """`on_error` logs an error of the middleware itself, raised while a request is served."""
-        self._options = options
-        self._clock = options.clock
-        self._app_routes = app_routes
-        self._site_resolver = site_resolver
-        self._robots = robots
-        self._publisher = publisher
-        self._buffer = buffer
-        self._refresher = refresher
-        self._reasons = reasons
-        self._request_pages = request_pages
-        self._on_error = on_error
-        stem = re.escape(options.path.removesuffix(".xml"))
+    options: Options
+    app_routes: AppRoutes
+    site_resolver: SiteResolver
+    robots: RobotsTxt
+    publisher: Publisher
+    buffer: ResponseBuffer
+    refresher: Refresher
+    reasons: NoSitemapReasons
+    request_pages: Callable[[Request, Site, RefreshMarks], None]
+    on_error: Callable[[str, Exception], None]
+    """Logs an error of the middleware itself, raised while a request is served."""
+    unavailable_responses: int = 0
+    """Requests answered 503 since the process began."""
+
+    def __post_init__(self) -> None:
+        stem = re.escape(self.options.path.removesuffix(".xml"))
         self._part_path = re.compile(rf"{stem}-(.+?)(-[1-9][0-9]{{0,4}})?\.xml")
-        self._named_sections = frozenset(provider.section for provider in options.sections)
-        self.unavailable_responses: int = 0
-        """Requests answered 503 since the process began."""
-        self._unavailable: dict[StoreKey, str] = {}
-        """By site: why the sitemap cannot be made, if that was so at the last request for it."""
+        self._named_sections = frozenset(provider.section for provider in self.options.sections)
 
     # Which requests are answered
 
     def is_document(self, path: str) -> bool:
         """Whether a path is that of a document, by its name."""
-        if path == self._options.path:
+        if path == self.options.path:
             return True
         part = self._part_path.fullmatch(path)
         if part is None:
@@ -89,7 +75,7 @@ class SitemapHandler:
         section, number = part.groups()
         if number is None:  # only the first document of a named section has no number
             return section in self._named_sections
-        return section in (ROUTES_SECTION, LEARNED_SECTION) or section in self._app_routes.table.provider_names
+        return section in (ROUTES_SECTION, LEARNED_SECTION) or section in self.app_routes.table.provider_names
 
     def handles(self, request: Request) -> bool:
         """Whether the middleware may answer this request, by its method and path. It costs almost nothing."""
@@ -98,10 +84,10 @@ class SitemapHandler:
             if not path.endswith(DOCUMENT_SUFFIXES) or request.method not in ("GET", "HEAD"):
                 return False
             if path == ROBOTS_PATH:
-                return self._options.disallows_all
-            return self.is_document(path) and not self._app_routes.keeps(path, "SitemapMiddleware")
+                return self.options.disallows_all
+            return self.is_document(path) and not self.app_routes.keeps(path, "SitemapMiddleware")
         except Exception as error:
-            self._on_error("a request could not be looked at", error)
+            self.on_error("a request could not be looked at", error)
             return False
 
     def amends(self, request: Request) -> bool:
@@ -109,7 +95,7 @@ class SitemapHandler:
         return (
             request.path == ROBOTS_PATH
             and request.method in ("GET", "HEAD")
-            and self._options.robots is True
+            and self.options.robots is True
             and not request.root
         )
 
@@ -121,14 +107,14 @@ class SitemapHandler:
             if (
                 request.method not in ("GET", "HEAD")
                 or request.wait_seconds == TEST_CLIENT_WAIT_SECONDS  # a test sees its own changes at once
-                or not self._buffer.is_idle
+                or not self.buffer.is_idle
             ):
                 return None
-            site, _ = self._site_resolver.resolve_request(request)
-            document = None if site is None else self._publisher.fresh_document(site, request.path)
+            site, _ = self.site_resolver.resolve_request(request)
+            document = None if site is None else self.publisher.fresh_document(site, request.path)
             return None if document is None else self._response(document, request)
         except Exception as error:
-            self._on_error("a request for the sitemap could not be looked at", error)
+            self.on_error("a request for the sitemap could not be looked at", error)
             return None
 
     def handle(self, request: Request) -> Response | None:
@@ -147,95 +133,85 @@ class SitemapHandler:
     def amended(self, request: Request, answer: Response) -> Response | None:
         """What to send in place of the app's response for robots.txt; None if that is sent as it is. It may block."""
         try:
-            table = self._app_routes.reload()
-            site, _ = self._site_resolver.resolve_request(request)
-            if site is None or site.root or not self._site_resolver.may_store(site):
+            table = self.app_routes.reload()
+            site, _ = self.site_resolver.resolve_request(request)
+            if site is None or site.root or not self.site_resolver.may_store(site):
                 return None
-            self._buffer.ensure_thread()
-            self._reasons.warn_of_unmatched(table)
+            self.buffer.ensure_thread()
+            self.reasons.warn_of_unmatched(table)
             has_sitemap = partial(self._has_entries, site, table, request)
-            return self._robots.respond(site, request, answer, self._clock(), has_sitemap)
+            return self.robots.respond(site, request, answer, self.options.clock(), has_sitemap)
         except Exception as error:
-            self._on_error("robots.txt could not be amended", error)
+            self.on_error("robots.txt could not be amended", error)
         return None
-
-    def unavailable_reason(self, site: Site) -> str | None:
-        """Why the latest request for a document of a site was answered 503; None if it was not."""
-        reason = self._unavailable.get(site.store_key)
-        return None if reason is None else f"the sitemap itself was answered with 503 at its latest request: {reason}"
 
     def bring_up_to_date(self, site: Site, request: Request) -> None:
         """Bring the documents of a site up to date, as a request for the sitemap does. It may block.
 
         Raises `Unavailable` if there is no earlier document, and it cannot be made now.
         """
-        self._buffer.ensure_thread()
-        self._find_document(site, self._app_routes.reload(), request, self._options.path)
+        self.buffer.ensure_thread()
+        self._find_document(site, self.app_routes.reload(), request, self.options.path)
 
     def flush(self) -> None:
         """Save pending observations. If that fails, they stay pending, and the sitemap is made without them."""
-        self._buffer.try_flush(FLUSH_WAIT_SECONDS)
+        self.buffer.try_flush(FLUSH_WAIT_SECONDS)
 
     def _respond(self, request: Request) -> Response | None:
         # Only what the index names is the middleware's: another name may well be a document of the app.
-        is_root = request.path == self._options.path
-        if self._options.disallows_all:
+        is_root = request.path == self.options.path
+        if self.options.disallows_all:
             return self._disallow(request)
-        self._reasons.warn_of_proxy_fix(self._app_routes.proxy_middleware)
-        table = self._app_routes.reload()  # first, because routes may be those of one host
-        site, _ = self._site_resolver.resolve_request(request)
+        self.reasons.warn_of_proxy_fix(self.app_routes.proxy_middleware)
+        table = self.app_routes.reload()  # first, because routes may be those of one host
+        site, _ = self.site_resolver.resolve_request(request)
         if site is None:
-            self._reasons.warn_of_host(request.host)
-        if site is None or not self._site_resolver.may_store(site):
+            self.reasons.warn_of_host(request.host)
+        if site is None or not self.site_resolver.may_store(site):
             reason = UNTRUSTED_ROOT_REASON if request.root else UNTRUSTED_HOST_REASON
             return error_response(request.method, 404, reason) if is_root else None
-        self._buffer.ensure_thread()
-        self._reasons.warn_of_unmatched(table)
-        try:
-            document = self._find_document(site, table, request, request.path)
-        except Unavailable as error:
-            self._unavailable[site.store_key] = str(error)
-            raise
-        self._unavailable.pop(site.store_key, None)
+        self.buffer.ensure_thread()
+        self.reasons.warn_of_unmatched(table)
+        document = self._find_document(site, table, request, request.path)
         if document is not None:
             return self._response(document, request)
-        return error_response(request.method, 404, self._reasons.reason(site, table)) if is_root else None
+        return error_response(request.method, 404, self.reasons.reason(site, table)) if is_root else None
 
     def _response(self, document: Document, request: Request) -> Response:
-        return document_response(document, request, self._clock(), self._options.max_age)
+        return document_response(document, request, self.options.clock(), self.options.max_age)
 
     def _disallow(self, request: Request) -> Response | None:
         """Hide the sitemap, and forbid everything in robots.txt, which is at the root of a host only."""
-        if request.path == self._options.path:
+        if request.path == self.options.path:
             return error_response(request.method, 404, DISALLOWED_REASON)
         if request.path != ROBOTS_PATH or request.root:
             return None
-        fields = [("Cache-Control", f"public, max-age={self._options.max_age}")]
+        fields = [("Cache-Control", f"public, max-age={self.options.max_age}")]
         return text_response(request.method, 200, DISALLOW_ALL, fields)
 
     def _has_entries(self, site: Site, table: RouteTable, request: Request) -> bool:
         """Whether robots.txt may name a sitemap; also true if that is not known now."""
         try:
-            if self._publisher.sitemap(site).entry_count() or self._find_document(
-                site, table, request, self._options.path
+            if self.publisher.sitemap(site).entry_count() or self._find_document(
+                site, table, request, self.options.path
             ):
                 return True
         except Unavailable as error:
             log.debug("robots.txt names the sitemap, though it cannot be made now: %s", error)
             return True
-        self._reasons.warn_of_no_routes(table)
+        self.reasons.warn_of_no_routes(table)
         return False
 
     # Bringing a site up to date
 
     def _find_document(self, site: Site, table: RouteTable, request: Request, path: str) -> Document | None:
         """The document of a path, up to date; the last good one if that takes too long; None if there is none."""
-        last_good = self._publisher.sitemap(site).in_memory(path)
+        last_good = self.publisher.sitemap(site).in_memory(path)
         prepare = partial(self._prepare, site, request)
 
         def publish(prepared: tuple[RobotsRules, RefreshMarks]) -> Document | None:
             rules, marks = prepared
-            return self._publisher.find_document(site, table, rules, request, path=path, marks=marks)
+            return self.publisher.find_document(site, table, rules, request, path=path, marks=marks)
 
         try:
             if last_good is None or request.wait_seconds == TEST_CLIENT_WAIT_SECONDS:
@@ -254,10 +230,10 @@ class SitemapHandler:
     def _prepare(self, site: Site, request: Request) -> tuple[RobotsRules, RefreshMarks]:
         """Save what was observed, and ask the app for what is not known; what `refresh` asked for, and robots.txt."""
         self.flush()
-        marks = self._refresher.load()
-        rules = self._robots.rules(site, request, self._clock(), marks.everything)
-        if self._options.verify:
-            self._request_pages(request, site, marks)
+        marks = self.refresher.load()
+        rules = self.robots.rules(site, request, self.options.clock(), marks.everything)
+        if self.options.verify:
+            self.request_pages(request, site, marks)
             self.flush()
         if request.wait_seconds == TEST_CLIENT_WAIT_SECONDS:  # a test sees its own changes at once
             marks = replace(marks, everything=token_bytes(8))

@@ -78,7 +78,7 @@ class ServiceInspection:
             )
         page = explanation.page
         ignored = self.tracker.ignored.summary(path, known=page is not None)
-        note = self.not_served_reason() or self.sitemap_handler.unavailable_reason(site)
+        note = self.not_served_reason()
         if note is None and (failing := {*self._publisher.sitemap(site).failing.values()}):
             note = f"the sitemap has the last good pages, or none, of what fails: {'; '.join(sorted(failing))}"
         return replace(explanation, ignored=ignored, note=note)

@@ -268,9 +268,3 @@ def _numbers_of_parts_with_room(counts: Mapping[int, int]) -> Iterator[int]:
             yield number
         else:
             number += 1
-
-
-def batches(items: Collection[str], size: int) -> Iterator[list[str]]:
-    """The items in lists of at most so many."""
-    ordered = list(items)
-    return (ordered[start : start + size] for start in range(0, len(ordered), size))

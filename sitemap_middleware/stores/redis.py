@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Collection, Mapping
+from itertools import chain
 from operator import attrgetter
 from typing import Any, Final, TypeVar
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -38,7 +39,6 @@ from .base import (
     PartState,
     Placed,
     SiteState,
-    batches,
     decode_page,
     decode_state,
     encode_page,
@@ -52,12 +52,6 @@ DEFAULT_KEY_PREFIX: Final = "sitemap"
 
 RESPONSE_TIMEOUT_SECONDS: Final = 3.0
 """Timeout for a response. The timeout for connecting is half of it."""
-
-FIELDS_PER_COMMAND: Final = 2000
-"""Fields of a hash that one command reads."""
-
-MAX_ERROR_CHARS: Final = 300
-"""Characters of Redis's error messages that are shown."""
 
 _OWN_OPTIONS: Final = ("prefix", "cluster")
 """Options of the URL that are not redis-py's."""
@@ -231,22 +225,18 @@ class RedisStore:
         self, client: Any, site: StoreKey, paths: Collection[str]
     ) -> tuple[dict[str, int], dict[str, Page]]:
         """Which of these paths are stored, and in which part; and the pages."""
-        index: dict[str, int] = {}
-        pages: dict[str, Page] = {}
-        for batch in batches(paths, FIELDS_PER_COMMAND):
-            by_part: dict[int, list[str]] = {}
-            for path, part in zip(batch, client.hmget(self._key(site, "index"), batch), strict=True):
-                if part is not None and part.isdigit():
-                    index[path] = int(part)
-                    by_part.setdefault(int(part), []).append(path)
-            with client.pipeline(transaction=False) as pipeline:
-                for part, its_paths in by_part.items():
-                    pipeline.hmget(self._key(site, f"pages:{part}"), its_paths)
-                rows = [row for its_rows in pipeline.execute() for row in its_rows]
-            stored_paths = [path for its_paths in by_part.values() for path in its_paths]
-            decoded = map(decode_page, stored_paths, rows)
-            pages.update((page.path, page) for page in decoded if page is not None)
-        return index, pages
+        wanted = list(paths)
+        parts = client.hmget(self._key(site, "index"), wanted) if wanted else ()
+        index = {path: int(part) for path, part in zip(wanted, parts, strict=True) if part and part.isdigit()}
+        by_part: dict[int, list[str]] = {}
+        for path, part in index.items():
+            by_part.setdefault(part, []).append(path)
+        with client.pipeline(transaction=False) as pipeline:
+            for part, its_paths in by_part.items():
+                pipeline.hmget(self._key(site, f"pages:{part}"), its_paths)
+            rows = list(chain.from_iterable(pipeline.execute()))
+        pages = map(decode_page, chain.from_iterable(by_part.values()), rows)
+        return index, {page.path: page for page in pages if page is not None}
 
     def _key(self, owner: str, kind: str) -> str:
         return f"{{{self.prefix}:{SCHEMA_VERSION}:{number_of(owner)}}}:{kind}"
@@ -261,8 +251,7 @@ class RedisStore:
             raise StoreError(f"the store {self.name} is a cluster: add cluster=true to its URL") from None
         except Exception as error:  # damaged values, and redis-py's own code, can raise anything
             self.close()  # after a failover its name leads to the new primary
-            message = hide_passwords(str(error), self._url)[:MAX_ERROR_CHARS]
-            message = "".join(character if character.isprintable() else " " for character in message)
+            message = hide_passwords(" ".join(str(error).split()), self._url)
             raise StoreError(f"the store {self.name} does not work now: {message}") from None
 
     def _create_client(self) -> Any:

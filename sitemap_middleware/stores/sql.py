@@ -34,7 +34,6 @@ from .base import (
     PartState,
     Placed,
     SiteState,
-    batches,
     decode_page,
     decode_state,
     encode_page,
@@ -300,7 +299,9 @@ class SqlStore(ABC):
     def _select_each(self, cursor: Cursor, query: str, first: list[int], values: Collection[Any]) -> list[Any]:
         """The rows of a query whose last values are a list."""
         rows: list[Any] = []
-        for batch in batches(values, VALUES_PER_QUERY):
+        ordered = list(values)
+        for start in range(0, len(ordered), VALUES_PER_QUERY):
+            batch = ordered[start : start + VALUES_PER_QUERY]
             cursor.execute(self.query(query, len(batch)), [*first, *batch])
             rows += cursor.fetchall()
         return rows

@@ -31,9 +31,6 @@ APPLICATION_ID: Final = 0x534D4150
 
 BUSY_TIMEOUT_SECONDS: Final = 5.0
 
-CHECKPOINT_PAGES: Final = 16_000
-"""Database pages in the WAL before SQLite copies them to the file, which writes each page a second time."""
-
 
 class _SQLiteBase(SqlStore):
     clock = "CAST(strftime('%s', 'now') AS INTEGER)"
@@ -137,7 +134,6 @@ class SQLiteStore(_SQLiteBase):
             if not self._readonly:
                 connection.execute("PRAGMA journal_mode = WAL")
                 connection.execute("PRAGMA synchronous = NORMAL")
-                connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
             if not has_tables:
                 connection.execute(self.begin)
                 for statement in self.create_statements():
