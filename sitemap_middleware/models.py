@@ -216,6 +216,8 @@ class Page(NamedTuple):
     unconfirmed_at: int = 0
     """When it was first answered, since the deciding evidence, what may concern one visitor only; 0 if it was not."""
     unconfirmed_status: int = 0
+    links: str = ""
+    """The `path_digest` of each path of its own site that it links to, in 8 characters, with blanks between them."""
 
 
 class PageLimits(NamedTuple):

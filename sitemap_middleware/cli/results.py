@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..evidence.dates import w3c_from_timestamp
-from ..evidence.page_verdict import Explanation, observed_facts
+from ..evidence.page_verdict import UNLINKED, Explanation, observed_facts
 from ..listing.route_report import RouteReport
 from ..listing.url_report import EvaluatedUrl, PageChange
 from ..options.sources import Setting
@@ -23,6 +23,11 @@ _UNDECIDED_ROUTES_HINT: Final = (
     "these routes have parameters, and their pages are neither enumerated, learned nor excluded."
     " Decorate each with @sitemap(values=...), @sitemap(learn=True) or @sitemap(exclude=True),"
     " or name it in the option learn or exclude:"
+)
+
+_UNLINKED_ROUTES_HINT: Final = (
+    "these routes are listed, but no page that was read links to them."
+    " Link to each, or mark it @sitemap(exclude=True) if it is no page for visitors:"
 )
 
 _CHANGE_HEADINGS: Final = {"new": "new", "dropped": "no longer listed", "changed": "changed"}
@@ -51,6 +56,7 @@ def explanation_as_json(explanation: Explanation, notes: Sequence[str]) -> dict[
         "status": page.status if page else None,
         "first_seen": w3c_from_timestamp(page.first_seen) if page else None,
         "last_seen": w3c_from_timestamp(page.last_seen) if page else None,
+        "unlinked": explanation.unlinked,
         "history": [{"at": w3c_from_timestamp(event.at), "event": event.text} for event in explanation.history],
         "notes": list(notes),
     }
@@ -87,7 +93,7 @@ def _history_lines(explanation: Explanation) -> Iterator[str]:
 # list
 
 
-_PAGE_COLUMNS: Final = ("url", "listed", "reason", "lastmod", "lastmod_from", "route")
+_PAGE_COLUMNS: Final = ("url", "listed", "reason", "lastmod", "lastmod_from", "route", "linked")
 
 
 def page_as_json(line: EvaluatedUrl) -> dict[str, Any]:
@@ -107,10 +113,11 @@ def print_pages(lines: Iterable[EvaluatedUrl]) -> None:
 
 
 def _page_row(line: EvaluatedUrl) -> Row:
-    """The URL and the date of a page, or the reason why it is not listed."""
+    """The URL and the date of a page and whether no page links to it, or the reason why it is not listed."""
     if not line.listed:
         return line.url, f"not listed: {line.reason}", "dim"
-    return line.url, f"{line.lastmod} ({line.lastmod_from})" if line.lastmod else "", ""
+    about = [f"{line.lastmod} ({line.lastmod_from})"] if line.lastmod else []
+    return line.url, "; ".join([*about, *([UNLINKED] if line.linked is False else [])]), ""
 
 
 # changes
@@ -176,6 +183,7 @@ def route_report_as_json(
         ],
         "undecided": [report.route.path for report in reports if report.undecided],
         "unmatched": [report.route.path for report in reports if report.unmatched],
+        "unlinked": [report.route.path for report in reports if report.unlinked],
         "notes": list(notes),
     }
 
@@ -189,13 +197,15 @@ def print_route_report(sitemap_url: str, reports: Sequence[RouteReport], notes: 
     undecided = [f"{report.route.path} ({report.route.endpoint})" for report in reports if report.undecided]
     unmatched = [report.verdict.reason for report in reports if report.unmatched]
     failing = [report.verdict.reason for report in reports if report.failing]
+    unlinked = [report.route.path for report in reports if report.unlinked]
     for hint, lines in (
         (_UNDECIDED_ROUTES_HINT, undecided),
         ("these patterns match nothing:", unmatched),
         ("these values fail, so the sitemap lacks their latest pages:", failing),
+        (_UNLINKED_ROUTES_HINT, unlinked),
     ):
         if lines:
-            print_line(out, f"warning: {hint}", "yellow")
+            print_line(out, f"{'note' if lines is unlinked else 'warning'}: {hint}", "yellow")
         for line in lines:
             print_line(out, f"  {line}")
     _print_notes(notes)

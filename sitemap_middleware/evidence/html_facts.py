@@ -22,6 +22,8 @@ from .dates import w3c
 from .response_headers import SEARCH_ENGINES, RobotsDirectives, parse_robots, refresh_target
 
 MAX_DEPTH: Final = 400
+MAX_LINKS: Final = 64
+"""Links that are read at the beginning of a page, and as many at its end, where sites link to their main pages."""
 
 _MAX_URL_CHARS: Final = 2048
 _PRESCANNED_BYTES: Final = 1024
@@ -72,6 +74,8 @@ class HtmlFacts(NamedTuple):
     """Why its content was not read completely, such as "nests too many elements"; empty if it was."""
     without_path: int = 0
     """A digest of the content without the words of the page's own path; 0 if unknown."""
+    links: tuple[str, ...] = ()
+    """The targets of its first and its last links."""
 
 
 def parse_html(body: bytes, charset: str | None = None, *, path: str = "", is_truncated: bool = False) -> HtmlFacts:
@@ -97,6 +101,7 @@ def parse_html(body: bytes, charset: str | None = None, *, path: str = "", is_tr
         _stated_date(tree, data),
         _instant_refresh(tree, base),
         robots.expires_at,
+        links=_links(tree, base),
     )
     content = None if unread else content_digest(tree, data, path)  # last, because it takes the tree apart
     if content is None:
@@ -191,6 +196,12 @@ def _instant_refresh(tree: LexborHTMLParser, base: str) -> str | None:
             target = refresh_target(meta.attributes["content"] or "")
             return None if target is None else _resolved(target, base)
     return None
+
+
+def _links(tree: LexborHTMLParser, base: str) -> tuple[str, ...]:
+    links = tree.css("a[href]")
+    read = [*links[:MAX_LINKS], *links[MAX_LINKS:][-MAX_LINKS:]]
+    return tuple(_resolved((link.attributes["href"] or "").strip(), base) for link in read)
 
 
 def _resolved(target: str, base: str) -> str:

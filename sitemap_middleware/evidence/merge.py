@@ -105,6 +105,7 @@ def merge(page: Page | None, observation: Observation) -> Page:
             "stated_date": observation.stated_date,
             "unread_reason": observation.unread_reason,
             "without_path": observation.without_path,
+            "links": observation.links,
         }
     elif observation.unread_reason and not page.read_at:
         changes["unread_reason"] = observation.unread_reason
@@ -199,9 +200,11 @@ def is_worth_writing(before: Page, page: Page) -> bool:
 
 
 def _lasting(page: Page) -> object:
-    """All about a page but when it, and each value of its histories, was last seen."""
+    """All about a page but its links, and when it, and each value of its histories, was last seen."""
     histories = page.last_modified_history, page.content_history, page.stated_date_history
-    bare = page._replace(last_seen=0, read_at=0, last_modified_history=(), content_history=(), stated_date_history=())
+    bare = page._replace(
+        last_seen=0, read_at=0, last_modified_history=(), content_history=(), stated_date_history=(), links=""
+    )
     return bare, [*map(_significant, histories)]
 
 

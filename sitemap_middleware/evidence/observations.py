@@ -47,6 +47,8 @@ class Observation(NamedTuple):
     """A digest of the content without the words of the page's own path; 0 if unknown."""
     stated_date: str | None = None
     """When the page says it was modified: a W3C date, or a W3C datetime in UTC."""
+    links: str = ""
+    """The `path_digest` of each path of its own site that it links to, with blanks between them."""
     learned: bool = False
     """Whether the page is known from traffic only: its route has parameters, so a client may have invented the path."""
     may_be_provided: bool = False

@@ -90,6 +90,9 @@ class PageEvent(NamedTuple):
     text: str
 
 
+UNLINKED: Final = "no page that was read links to it"
+
+
 @dataclass(frozen=True, slots=True)
 class Explanation:
     """Why a URL is listed or not, and where its lastmod and an inferred changefreq come from.
@@ -114,6 +117,8 @@ class Explanation:
     """Why the sitemap itself is not served, or was answered with 503, if that is so."""
     history: tuple[PageEvent, ...] = ()
     """What happened to the page, the latest first."""
+    unlinked: bool = False
+    """Whether it is listed, and no page links to it."""
 
     def __str__(self) -> str:
         lines = [f"note: {self.note}"] if self.note else []
@@ -128,6 +133,8 @@ class Explanation:
             lines.append(f"changefreq: {word} ({self.changefreq_source})")
         if self.route:
             lines.append(f"route: {self.route.path} ({self.route.endpoint})")
+        if self.unlinked:
+            lines.append(f"links: {UNLINKED}")
         lines += [f"values: {skipped}" for skipped in self.skipped]
         if self.ignored:
             lines.append(f"ignored: {self.ignored}")

@@ -11,7 +11,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from ..http.captured_response import MAX_HTML_BYTES, OBSERVED_STATUSES, CapturedResponse
-from ..http.urls import is_page_url, is_same_page, is_same_path
+from ..http.urls import is_page_url, is_same_page, is_same_path, own_paths, path_digest
 from .dates import parse_last_modified
 from .html_facts import HtmlFacts, is_text, parse_html
 from .observations import HTML_TYPES, INDEXABLE_TYPES, Observation, canonical_refusal, refresh_refusal
@@ -89,11 +89,14 @@ def parse_response(
     if captured.body is None or headers.has_other_body:
         is_file = headers.has_other_body or not captured.is_readable
         return observation._replace(unread_reason=undecodable or UNREADABLE_FILE_REASON) if is_file else observation
-    html = _read_html(captured, headers, urlsplit(loc).path)
+    own_path = urlsplit(loc).path
+    html = _read_html(captured, headers, own_path)
     if html is None:
         return observation._replace(unread_reason=undecodable)
     said = "its robots meta tag says noindex" if html.noindex else ""
     html_refusal = _refusal(said, html.instant_refresh, [html.canonical] if html.canonical else [], loc, is_own_url)
+    links = dict.fromkeys(map(path_digest, own_paths(captured.site, loc, html.links, captured.host)))
+    links.pop(path_digest(own_path), None)
     ends = [end for end in (observation.expires_at, html.expires_at) if end is not None]
     return observation._replace(
         refusal=observation.refusal or html_refusal,
@@ -103,6 +106,7 @@ def parse_response(
         digest=html.digest,
         without_path=html.without_path,
         stated_date=html.stated_date,
+        links=" ".join(links),
     )
 
 

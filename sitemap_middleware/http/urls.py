@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
 from urllib.parse import SplitResult, parse_qsl, quote, unquote, unquote_to_bytes, urljoin, urlsplit
+from zlib import crc32
 
 import idna
 
@@ -306,6 +307,23 @@ def _resolved(base: str, reference: str) -> tuple[SplitResult, str] | None:
 def normalize_path(path: str) -> str:
     """Normalize the percent-encoding of a path (RFC 3986, section 6.2.2.2)."""
     return quote(unquote_to_bytes(path), safe=_SAFE_PATH_CHARS) or "/"
+
+
+def path_digest(path: str) -> str:
+    """A digest of a percent-encoded path, 32 bits as 8 characters. Its last slash does not count."""
+    normal = path if _PLAIN_PATH.fullmatch(path) else normalize_path(path)
+    return f"{crc32(normal.rstrip('/').encode()):08x}"
+
+
+def own_paths(site: Site, loc: str, links: Iterable[str], request_host: str) -> Iterator[str]:
+    """The percent-encoded paths of those links in the page at `loc` that stay on its site."""
+    for link in links:
+        if link[:1] == "/" != link[1:2]:
+            yield link.partition("#")[0].partition("?")[0]
+        elif resolved := _resolved(loc, link):
+            host = resolved[1]
+            if is_same_site_host(host, site.host) or host == normal_host(request_host, resolved[0].scheme):
+                yield resolved[0].path
 
 
 def without_password(url: object) -> str:

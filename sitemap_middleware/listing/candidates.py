@@ -10,7 +10,7 @@ from urllib.parse import unquote
 from ..evidence.soft_404 import find_equal_pages
 from ..http.messages import AsyncCollector
 from ..http.robots_parser import RobotsRules
-from ..http.urls import quote_path
+from ..http.urls import path_digest, quote_path
 from ..models import Page, Provider, Route, Site
 from ..options.entry import Entry
 from ..routing.route_table import RouteTable
@@ -113,6 +113,28 @@ def stored_candidates(snapshot: SiteSnapshot, path: str | None = None) -> Iterat
         pages = store.part(site, number)
         if path is None or any(page.path == path for page in pages):
             yield from learned_candidates(snapshot, pages)
+
+
+def stored_links(snapshot: SiteSnapshot) -> Iterator[str]:
+    """The links of each page of a site that has any."""
+    store, site = snapshot.store, snapshot.site.store_key
+    for number in sorted(store.parts(site)):
+        yield from (page.links for page in in_pieces(store.part(site, number), PIECE_PAGES) if page.links)
+
+
+def link_digests(snapshot: SiteSnapshot) -> set[str]:
+    """The digest of each path that a page of a site links to."""
+    return {digest for links in stored_links(snapshot) for digest in links.split()}
+
+
+def is_linked(site: Site, route: Route, path: str, digests: Collection[str]) -> bool | None:
+    """Whether a page links to a percent-encoded path, given the digests of some links; None if that is not known.
+
+    Pages of a route with parameters are often linked from lists such as `/posts?page=2`, which are never read.
+    """
+    if path_digest(site.root + path) in digests:
+        return True
+    return False if digests and route.static and path != "/" else None
 
 
 def decode_path(path: str) -> str:

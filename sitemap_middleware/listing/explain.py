@@ -10,7 +10,7 @@ from ..evidence.page_verdict import Explanation, dropped_between, page_events
 from ..exceptions import ValuesError
 from ..http.urls import LOC_LENGTH_REASON, UNREACHABLE_REASON, loc_of, quote_path, toggle_trailing_slash
 from ..models import Route
-from .candidates import Candidate, SiteSnapshot, stored_candidates
+from .candidates import Candidate, SiteSnapshot, is_linked, stored_candidates, stored_links
 from .entries import EntryBuilder
 from .policy import UNDECIDED_REASON, EvaluationContext, decided_reason
 from .provider_items import ProviderReport
@@ -19,11 +19,24 @@ from .provider_items import ProviderReport
 def explain(entries: EntryBuilder, context: EvaluationContext, media_types: Collection[str], path: str) -> Explanation:
     """Explain why a decoded path is listed or not."""
     explanation = _explain(entries, context, path)
-    page = explanation.page
+    page, route = explanation.page, explanation.route
+    if explanation.listed and route is not None and route.static:
+        explanation = replace(explanation, unlinked=_is_unlinked(context.snapshot, route, quote_path(path) or path))
     if page is None:
         return explanation
     dropped = None if explanation.listed else dropped_between(page, media_types, context.snapshot.now)
     return replace(explanation, history=(*page_events(page, None if dropped is None else dropped[1]),))
+
+
+def _is_unlinked(snapshot: SiteSnapshot, route: Route, path: str) -> bool:
+    """Whether no page links to the path of a static route. Reads only as many pages as it takes to find one."""
+    has_links = False
+    for links in stored_links(snapshot):
+        linked = is_linked(snapshot.site, route, path, links)
+        if linked or linked is None:
+            return False
+        has_links = True
+    return has_links
 
 
 def _explain(entries: EntryBuilder, context: EvaluationContext, path: str) -> Explanation:

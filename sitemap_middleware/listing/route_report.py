@@ -12,12 +12,12 @@ from typing import Final
 
 from ..evidence.page_verdict import Verdict
 from ..exceptions import ValuesError
-from ..http.urls import UNREACHABLE_REASON
+from ..http.urls import UNREACHABLE_REASON, quote_path
 from ..models import Provider, Route, Site
 from ..options.patterns import Pattern
 from ..options.table import Options
 from ..routing.route_table import RouteTable
-from .candidates import Candidate, SiteSnapshot, decode_path, stored_candidates
+from .candidates import Candidate, SiteSnapshot, decode_path, is_linked, link_digests, stored_candidates
 from .entries import EntryBuilder
 from .policy import UNDECIDED_REASON, EvaluationContext, ListingPolicy, decided_reason
 from .provider_items import ProviderReport
@@ -52,6 +52,8 @@ class RouteReport:
     """Whether it is a pattern of an option that matches nothing."""
     failing: bool = False
     """Whether its `values` fail, as the verdict says."""
+    unlinked: bool = False
+    """Whether it is listed, and no page links to it."""
 
     @property
     def listed(self) -> int:
@@ -97,7 +99,11 @@ def route_report(entries: EntryBuilder, options: Options, context: EvaluationCon
                 del reports[key]
     others = chain(entries.route_candidates(context), stored_candidates(snapshot))
     _count(reports, entries, context, ((candidate.route, candidate) for candidate in others))
+    digests = link_digests(snapshot)
     for report in reports.values():
+        path = quote_path(report.route.path)
+        if path and report.listed:
+            report.unlinked = is_linked(snapshot.site, report.route, path, digests) is False
         _decide(report, entries.policy, options, items)
         if report.undecided and (place := elsewhere.get(report.route.path)):
             report.undecided = False

@@ -9,7 +9,7 @@ from ..evidence.dates import SECONDS_PER_DAY, timestamp_of_w3c, w3c_from_timesta
 from ..evidence.page_verdict import dropped_between
 from ..evidence.value_history import MAX_RUNS
 from ..models import Page
-from .candidates import Candidate, decode_path, stored_candidates
+from .candidates import Candidate, decode_path, is_linked, link_digests, stored_candidates
 from .entries import EntryBuilder
 from .policy import EvaluationContext
 from .provider_items import ProviderReport
@@ -64,6 +64,8 @@ class EvaluatedUrl(NamedTuple):
     """A page that is no longer listed ceased to be good between these two times."""
     event: int | None
     """When it last came, changed or went."""
+    linked: bool | None
+    """Whether a page links to it; None if that is not known."""
 
     def change(self, since: int) -> PageChange | None:
         """What happened to it since a POSIX time; None if nothing did."""
@@ -85,6 +87,7 @@ def evaluated_urls(
     Raises:
         ValuesError: a provider fails.
     """
+    site, digests = context.snapshot.site, link_digests(context.snapshot)
     for candidate in _candidates(entries, context):
         page = candidate.page
         loc, verdict = entries.policy.evaluate(context, candidate)
@@ -97,7 +100,7 @@ def evaluated_urls(
         last_good, dropped = gone or (None, None)
         yield EvaluatedUrl(
             path=candidate.path,
-            url=candidate.loc or context.snapshot.site.base_url + candidate.path,
+            url=candidate.loc or site.base_url + candidate.path,
             listed=entry is not None,
             reason=verdict.reason,
             kind=(source or UNDATED) if entry else (verdict.kind or verdict.reason),
@@ -115,6 +118,7 @@ def evaluated_urls(
             last_good=last_good,
             dropped=dropped,
             event=max((at for at in (first_good, changed, dropped) if at is not None), default=None),
+            linked=is_linked(site, candidate.route, candidate.path, digests),
         )
 
 

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple, Protocol, get_args, get_origin, get_t
 
 from ..models import BaseURL, Page, PageLimits, StoreKey
 
-SCHEMA_VERSION: Final = 6
+SCHEMA_VERSION: Final = 7
 """Part of the names of all tables and keys. Raise it with every change of these or of the meaning of a page's fields:
 the new version starts empty, and processes of both versions work side by side while a deployment rolls on.
 """

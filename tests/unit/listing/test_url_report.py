@@ -155,3 +155,38 @@ def test_values_that_fail_are_an_error() -> None:
     sample = site({"/posts/{slug}": Page()}, marks={"/posts/{slug}": sitemap(values=lambda: 1 / 0)})
     with pytest.raises(ValuesError, match="ZeroDivisionError"):
         changes(sample, 0)
+
+
+LINKS = {
+    "/about": "{root}/about?from=home#team",
+    "/jobs": BASE + "{root}/jobs/",
+    "/zoë": "{root}/zo%c3%ab",
+    "/contact": "contact",
+    "/elsewhere": "https://other.example{root}/elsewhere",
+    "/itself": "#top",
+}
+"""Pages, and how the home page links to them."""
+
+
+@pytest.mark.parametrize("root", ["", "/shop"])
+def test_it_is_known_which_pages_without_parameters_no_page_links_to(root: str) -> None:
+    pages = {path: Page() for path in (*LINKS, "/posts/{slug}")}
+    links = "".join(f"<a href='{link.format(root=root)}'>x</a>" for link in LINKS.values())
+    pages["/"] = Page(body=f"<!doctype html><base href='{root}/'>{links}".encode())
+    pages["/itself"] = Page(body=f"<!doctype html><a href='{root}/itself'>x</a>".encode())
+    sample = site(pages, marks={"/posts/{slug}": sitemap(learn=True)})
+    for path in ("/", *LINKS, "/posts/rye"):
+        sample.request(path, root=root)
+    sample.app.flush()
+    service: Any = sample.app.service
+    snapshots = [service.snapshot(Site("https", "shop.example", root), service.store)]
+    assert [row.path for row in service.url_report(snapshots) if row.linked is False] == ["/elsewhere", "/itself"]
+    assert [row.route.path for row in service.route_report(snapshots) if row.unlinked] == ["/elsewhere", "/itself"]
+    unlinked = [path for path in (*pages, "/posts/rye") if service.explain(path, snapshots[0]).unlinked]
+    assert unlinked == ["/elsewhere", "/itself"]
+
+
+def test_a_site_without_links_says_nothing_of_them() -> None:
+    sample = site({"/": Page(), "/about": Page()})
+    sample.visit("/", "/about")
+    assert not sample.app.explain("/about").unlinked
