@@ -6,21 +6,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Any, Final, Literal, NamedTuple, NewType, Protocol
+from typing import Any, Final, Literal, NamedTuple, NewType, Protocol, get_args
 
 from .evidence.value_history import History
 
 Changefreq = Literal["always", "hourly", "daily", "weekly", "monthly", "yearly", "never"]
 
-CHANGEFREQS: Final[tuple[Changefreq, ...]] = (
-    "always",
-    "hourly",
-    "daily",
-    "weekly",
-    "monthly",
-    "yearly",
-    "never",
-)
+CHANGEFREQS: Final[tuple[Changefreq, ...]] = get_args(Changefreq)
 """The values of `<changefreq>` (Sitemap 0.9, "XML tag definitions")."""
 
 Lastmod = date | Callable[[], date | str | None]

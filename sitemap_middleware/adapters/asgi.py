@@ -14,9 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..http.messages import DOCUMENT_SUFFIXES, TEST_CLIENT_WAIT_SECONDS, WAIT_SECONDS_KEY, Request, Response
 from ..http.request_filter import ignore_reason_of_scope
-from ..http.robots_parser import MAX_ROBOTS_BYTES
-from ..observe.passing_response import PassingResponse
-from ..observe.tracker import RequestKey, TrackedPage
+from ..observe.tracker import PassingResponse, RequestKey, TrackedPage
 from ..routing.framework_detection import remember_middleware
 from ..service import SitemapService
 from .asgi_client import ASGIClient
@@ -120,26 +118,19 @@ class ASGIMiddleware:
     async def _amended(self, request: Request, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the app's response to the visitor's own request for robots.txt: as it is, with a line more, or replaced.
 
-        It is held until it is complete; one that is longer than crawlers read passes unchanged. With the first argument
-        bound, this is an ASGI application.
+        It is held until it is complete. With the first argument bound, this is an ASGI application.
         """
-        held: list[Message] | None = []
+        held: list[Message] = []
 
         async def held_send(message: Message) -> None:
-            nonlocal held
-            if held is None:
-                await send(message)
-                return
             held.append(message)
-            size = sum(len(part.get("body", b"")) for part in held)
-            is_open = bool(message.get("more_body"))
-            if message["type"] == "http.response.start" or (is_open and size <= MAX_ROBOTS_BYTES):
+            if message["type"] == "http.response.start" or message.get("more_body"):
                 return
-            messages, held = held, None
+            messages = held.copy()
+            held.clear()
             response = None
-            if message["type"] == "http.response.body" and not is_open:
-                amendment = partial(self._amendment, request, messages)
-                response = await run_sync(Context().run, amendment, limiter=thread_limiter())
+            if message["type"] == "http.response.body":
+                response = await run_sync(Context().run, self._amendment, request, messages, limiter=thread_limiter())
             if response is not None:
                 await send_response(response, scope, receive, send)
                 return
@@ -148,7 +139,7 @@ class ASGIMiddleware:
 
         # Without extensions, the app does not leave it to the server to send a file, which would not get the line.
         await self.app(dict(scope, extensions={}), receive, held_send)
-        for part in held or ():  # the app did not end its response
+        for part in held:  # the app did not end its response
             await send(part)
 
     def _amendment(self, request: Request, messages: list[Message]) -> Response | None:

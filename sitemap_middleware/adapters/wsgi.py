@@ -22,8 +22,7 @@ from ..http.messages import (
     Response,
 )
 from ..http.request_filter import ignore_reason_of_environ
-from ..observe.passing_response import PassingResponse
-from ..observe.tracker import RequestKey, TrackedPage
+from ..observe.tracker import PassingResponse, RequestKey, TrackedPage
 from ..service import SitemapService
 from .wsgi_client import WSGIClient
 
@@ -303,10 +302,8 @@ def observed_body(body: Any, listener: BodyListener, file_wrapper: Any) -> Any:
         listener.on_end()
     elif is_file or hasattr(kind, "__len__"):
         listener.on_skipped_body()
-    elif hasattr(kind, "__next__"):
-        return ObservedIterator(body, listener)
     elif hasattr(kind, "__iter__"):
-        return ObservedIterable(body, listener)
+        return ObservedBody(body, listener)
     return body
 
 
@@ -330,14 +327,20 @@ def _beginning(body: Any) -> bytes | None:
     return None
 
 
-class ObservedIterator:
-    """A body that is an iterator, whose parts a listener gets as they pass. All else is the app's own, as `close`."""
+class ObservedBody:
+    """A body whose parts a listener gets as they pass. All else is the app's own, as `close`."""
 
-    def __init__(self, chunks: Any, listener: BodyListener) -> None:
-        self._chunks = chunks
+    def __init__(self, body: Any, listener: BodyListener) -> None:
+        self._body = body
+        self._chunks = body
         self._listener = listener
 
     def __iter__(self) -> Iterator[Any]:
+        try:
+            self._chunks = iter(self._body)
+        except BaseException:
+            self._listener.retract()
+            raise
         return self
 
     def __next__(self) -> Any:
@@ -351,30 +354,6 @@ class ObservedIterator:
             raise
         self._listener.on_chunk(chunk)
         return chunk
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._chunks, name)
-
-
-class ObservedIterable:
-    """A body that may be iterated more than once. A listener gets the parts of the first time."""
-
-    def __init__(self, body: Any, listener: BodyListener) -> None:
-        self._body = body
-        self._listener = listener
-        self._has_begun = False
-
-    def __iter__(self) -> Iterator[Any]:
-        try:
-            chunks: Iterator[Any] = iter(self._body)
-        except BaseException:
-            self._listener.retract()
-            raise
-        if self._has_begun:
-            self._listener.on_skipped_body()  # part of the first iteration may have been sent
-            return chunks
-        self._has_begun = True
-        return ObservedIterator(chunks, self._listener)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._body, name)

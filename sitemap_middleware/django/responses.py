@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from django.http import HttpResponse
 
-from ..adapters.wsgi import ObservedIterator, observed_body
+from ..adapters.wsgi import ObservedBody, observed_body
 from ..http.messages import Response
 
 if TYPE_CHECKING:
     from ..adapters.asgi import ASGIExchange
     from ..adapters.wsgi import WSGIExchange
     from ..http.messages import Request
-    from ..observe.passing_response import PassingResponse
+    from ..observe.tracker import PassingResponse
 
 
 def observe_response(answer: Any, exchange: ASGIExchange | WSGIExchange | None) -> None:
@@ -37,7 +37,7 @@ def observe_response(answer: Any, exchange: ASGIExchange | WSGIExchange | None) 
         elif answer.is_async:
             answer.streaming_content = _observed_parts(answer.streaming_content, passing)
         else:
-            answer.streaming_content = ObservedIterator(iter(answer.streaming_content), passing)
+            answer.streaming_content = ObservedBody(iter(answer.streaming_content), passing)
 
 
 async def _observed_parts(parts: AsyncIterator[bytes], passing: PassingResponse) -> AsyncIterator[bytes]:

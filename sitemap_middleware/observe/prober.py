@@ -48,9 +48,6 @@ CHECK_PAUSE_SECONDS: Final = 2.0
 MIN_PAUSE_SECONDS: Final = 0.1
 """Seconds between two requests, at least. After a slow response the pause is as long as that took."""
 
-MAX_REFUSED_IN_A_ROW: Final = 5
-"""Answers of 403 in a row after which requests pause: they may be a rate limiter's."""
-
 MAX_PAUSE_SECONDS: Final = 60 * 60
 """The longest pause that a Retry-After can ask for."""
 
@@ -116,8 +113,6 @@ class _Queue:
     """When the site was last looked at for unvisited pages."""
     paused_until: float = -math.inf
     """Until when no page is requested, because the app limits the rate."""
-    refused: list[CapturedResponse] = field(default_factory=list)
-    """The last answers in a row that were 403."""
 
     def add(self, path: str, asked: _Asked, limit: int) -> None:
         """Have a decoded path requested, unless it just is, or too many wait."""
@@ -134,10 +129,6 @@ class _Queue:
     def has_due(self, now: float) -> bool:
         """Whether pages are being requested, or wait and may be requested now."""
         return bool(self.asked) or any(asked.at <= now for asked in self.waiting.copy().values())
-
-    def has_unvisited(self) -> bool:
-        """Whether unvisited pages wait."""
-        return any(asked.is_unvisited for asked in self.waiting.copy().values())
 
     def next_path(self, now: float) -> str:
         """The path to request next: pages in doubt come first, and unvisited ones when no other is due."""
@@ -198,10 +189,6 @@ class Prober:
         """
         failure = self._failures.get((site.store_key, path))
         return None if failure is None else failure.reason
-
-    def forget(self, site: Site) -> None:
-        """Look for unvisited pages at once, because the store has lost what was known of them."""
-        self._queue(site).looked_at = -math.inf
 
     def _queue(self, site: Site) -> _Queue:
         queue = self._queues.get(site.store_key)
@@ -350,11 +337,10 @@ class Prober:
                     hanging[path] = int(now)
                 self._save_hanging(site, hanging)
         queue.asked.clear()
-        self._settle_refused(queue)
 
     def _work_behind(self, request: Request, site: Site, queue: _Queue, job: _Job) -> None:
         """Request the pages of a queue in the background, so that the app is busy with them half of the time."""
-        began = leased_at = self._clock()
+        began = self._clock()
         running = self._running(request, site, queue)
         while not self._closing.is_set() and (queue.waiting or running):
             now = self._clock()
@@ -365,10 +351,6 @@ class Prober:
                     break
                 running.settle()
                 continue
-            if now - leased_at >= ROUND_INTERVAL_SECONDS / 2 and queue.has_unvisited():
-                leased_at = now
-                if not self._take_lease(site):
-                    break
             path = queue.next_path(now)
             if self._is_time_for(path, queue, job, running):
                 now = self._clock()
@@ -382,7 +364,6 @@ class Prober:
                     self.wait(max(MIN_PAUSE_SECONDS, min(self._clock() - now, PROBE_TIMEOUT_SECONDS)))
         while running and not self._closing.is_set():
             running.settle()
-        self._settle_refused(queue)
 
     def _is_time_for(self, path: str, queue: _Queue, job: _Job, running: RunningRequests) -> bool:
         """Wait until a page is due; whether it is, as far as is known: others may have become due meanwhile."""
@@ -401,35 +382,18 @@ class Prober:
         return True
 
     def _take(self, site: Site, queue: _Queue, asked: _Asked, response: CapturedResponse) -> None:
-        """Observe a response, unless the app limits the rate of requests, as many 403 in a row show as well."""
+        """Observe a response, unless the app limits the rate of requests."""
         now, path = self._clock(), response.path
         if response.status == 429:
             queue.paused_until = now + _retry_after_seconds(response)
             queue.waiting.setdefault(path, asked)  # it is requested again when the pause is over
-        elif response.status == 403 and asked.is_unvisited:
-            queue.refused.append(response)
-            if len(queue.refused) >= MAX_REFUSED_IN_A_ROW:
-                queue.paused_until = now + ROUND_INTERVAL_SECONDS
-                for one in queue.refused:
-                    self._fail(site, one.path, "got 403, as others did in a row")
-                queue.refused = []
         elif response.status not in OBSERVED_STATUSES:
             self._fail(site, path, f"got {response.status}")
         else:
-            self._settle_refused(queue)
-            self._answered(response)
+            self._failures.put((site.store_key, path), _Failure("", 0, now))
+            self._observe(response)
             if asked.times > 1 and response.status == 200:
                 queue.waiting[path] = _Asked(now + CHECK_PAUSE_SECONDS, asked.times - 1)
-
-    def _settle_refused(self, queue: _Queue) -> None:
-        """Observe the few pages that answered 403 while others did not."""
-        refused, queue.refused = queue.refused, []
-        for response in refused:
-            self._answered(response)
-
-    def _answered(self, response: CapturedResponse) -> None:
-        self._failures.put((response.site.store_key, response.path), _Failure("", 0, self._clock()))
-        self._observe(response)
 
     def _fail(self, site: Site, path: str, reason: str) -> None:
         """Remember that a page did not answer."""

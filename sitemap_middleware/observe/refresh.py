@@ -36,9 +36,6 @@ EVENT_LOOP_WAIT_SECONDS: Final = 0.1
 MAX_MARKS: Final = 100
 """Pages and providers that may be marked. If there are more, everything is brought up to date."""
 
-STATIC_ROUTES_INTERVAL_SECONDS: Final = 10.0
-"""Seconds from one request of all static routes to the next, in one process: an app may call `refresh` all the time."""
-
 MARK_SECONDS: Final = 60 * 60
 """Seconds for which the mark of a page is looked at."""
 
@@ -96,8 +93,6 @@ class Refresher:
         self._latest = RefreshMarks()
         self._done = set[str]()
         """Tokens that this process has dealt with."""
-        self._requested_at: dict[StoreKey, float] = {}
-        """When the static routes of a site were requested last."""
         self.reset_after_fork()
         reset_after_fork(self)
 
@@ -161,10 +156,7 @@ class Refresher:
         `static_paths` returns those of the site's static routes.
         """
         paths = [path for path, token in marks.pages.items() if self._is_first(site, token)]
-        since = self._clock() - self._requested_at.get(site.store_key, -STATIC_ROUTES_INTERVAL_SECONDS)
-        is_due = not 0 <= since < STATIC_ROUTES_INTERVAL_SECONDS
-        if marks.everything and is_due and self._is_first(site, marks.everything.decode()):
-            self._requested_at[site.store_key] = self._clock()
+        if marks.everything and self._is_first(site, marks.everything.decode()):
             paths += static_paths()
         return paths
 

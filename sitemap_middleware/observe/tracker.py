@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol
 
 from ..evidence.observations import HTML_TYPES
 from ..evidence.response_headers import ResponseHeaders
-from ..http.captured_response import OBSERVED_STATUSES, CapturedResponse
+from ..http.captured_response import KEPT_BODY_BYTES, MAX_HTML_BYTES, OBSERVED_STATUSES, CapturedResponse
 from ..http.header_rules import IgnoreReason
 from ..http.messages import Request
 from ..http.request_filter import IGNORE_REASONS
@@ -20,8 +20,7 @@ from ..models import Site
 from ..routing.current_routes import AppRoutes
 from ..util import FaultLog, reset_after_fork
 from .buffer import ResponseBuffer
-from .passing_response import PassingResponse
-from .sampler import BodySampler
+from .sampler import BodySampler, content_length
 
 MAX_TRACKED_PAGES: Final = 1000
 """Keys of requests. If there are more, all are dropped; those of popular pages soon return."""
@@ -37,9 +36,6 @@ _MAX_TIMESTAMP_SECONDS: Final = 253_402_300_800.0
 
 _MAX_ROUTING_HEADERS_CHARS: Final = 4000
 """Characters of the headers by which a proxy states the requested URL. A response to more of them is not recorded."""
-
-_REREADABLE_TYPES: Final = frozenset({list, tuple})
-"""The types of header lists, and of pairs in them, that can be iterated again without running the app's code."""
 
 RequestKey = tuple[Any, ...]
 """Path, Host, scheme, root, method and query as the protocol gives them: together they identify the requested page."""
@@ -171,11 +167,6 @@ class Tracker:
             self.pages[key] = page
         return page
 
-    def start_over(self) -> None:
-        """Read the body of each page at its next response: the store has lost what was read of them."""
-        self.sampler.forget_all()
-        self.forget()
-
     def is_made_up(self, captured: CapturedResponse) -> bool:
         """Whether the path is no page of the app's, so that strangers fill no memory with such paths."""
         return captured.status != 200 and self._app_routes.table.find_route(captured.site, captured.path) is None
@@ -186,6 +177,60 @@ class Tracker:
             self.sampler.forget(captured.page_key)
             return False
         return ResponseHeaders(captured.headers).media_type in HTML_TYPES and self.sampler.is_due(captured)
+
+
+class PassingResponse:
+    """A response whose body is read. It is recorded when the body ends, and not at all if it fails before."""
+
+    __slots__ = ("_captured", "_chunks", "_size_bytes", "_tracker")
+
+    def __init__(self, tracker: Tracker, captured: CapturedResponse) -> None:
+        self._tracker = tracker
+        self._captured: CapturedResponse | None = captured
+        self._chunks: list[bytes] = []
+        self._size_bytes = 0
+
+    def on_chunk(self, chunk: Any) -> None:
+        """Keep a part of the body. The response is recorded as soon as that makes it complete, or too long."""
+        if self._captured is None:
+            return
+        if type(chunk) is not bytes:
+            copied = _copy_bytes(chunk, MAX_HTML_BYTES + 1)
+            if copied is None:
+                self.on_skipped_body()
+                return
+            chunk = copied
+        self._chunks.append(chunk)
+        self._size_bytes += len(chunk)
+        # Not at the end of the iteration: the process, or an endless body, may not get there.
+        if self._size_bytes > MAX_HTML_BYTES or self._size_bytes == content_length(self._captured.headers):
+            self.on_end()
+
+    def on_end(self) -> None:
+        """Record the response: the whole body has been sent."""
+        if self._captured is not None:
+            body = b"".join(self._chunks)
+            self._captured.is_truncated = len(body) > MAX_HTML_BYTES
+            self._captured.body = body[:KEPT_BODY_BYTES] if self._captured.is_truncated else body
+            self._record()
+
+    def on_skipped_body(self) -> None:
+        """Record the response by its headers: the server sends part of the body past the middleware, as of a file."""
+        if self._captured is not None:
+            self._captured.is_readable = False
+            self._record()
+
+    def retract(self) -> None:
+        """Record nothing: the response failed before its end, or another one replaces it."""
+        if self._captured is not None:
+            self._tracker.sampler.forget(self._captured.page_key)
+            self._captured = None
+
+    def _record(self) -> None:
+        captured, self._captured = self._captured, None
+        self._chunks.clear()
+        if captured is not None:
+            self._tracker.buffer.record(captured)
 
 
 class IgnoredRequests:
@@ -229,8 +274,14 @@ def status_code(status: Any) -> int:
 
 def _are_rereadable(headers: Any) -> bool:
     """Whether headers, and each pair of them, can be read here and again by the server."""
-    if type(headers) not in _REREADABLE_TYPES:
-        pairs = isinstance(headers, Collection) and not isinstance(headers, Mapping | str | bytes)
-        if not pairs:
-            return False
-    return _REREADABLE_TYPES.issuperset(map(type, headers)) or all(isinstance(pair, list | tuple) for pair in headers)
+    is_collection = isinstance(headers, Collection) and not isinstance(headers, Mapping | str | bytes)
+    return is_collection and all(isinstance(pair, list | tuple) for pair in headers)
+
+
+def _copy_bytes(chunk: Any, max_bytes: int) -> bytes | None:
+    """Copy the beginning of a buffer that the app may reuse; None if it is not a buffer."""
+    try:
+        with memoryview(chunk) as view, view.cast("B") as flat:
+            return flat[:max_bytes].tobytes()
+    except Exception:  # the server will refuse the chunk, too
+        return None

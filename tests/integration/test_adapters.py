@@ -163,41 +163,6 @@ def test_incomplete_body_is_not_read(messages: list[dict[str, Any]]) -> None:
     assert is_listed(site, "asgi")
 
 
-def test_incomplete_scope_is_left_to_the_app_and_logged(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    received_scopes: list[Any] = []
-
-    async def app(scope: Any, receive: Any, send: Any) -> None:
-        received_scopes.append(scope)
-
-    scope = {"type": "http", "headers": [(b"host", b"testserver")]}
-    asyncio.run(wrapped(app)(scope, received, sent))
-    assert received_scopes == [scope]
-    (record,) = caplog.records
-    assert record.getMessage() == "a request could not be looked at; further faults like this are not logged"
-
-
-def test_an_own_request_is_for_the_page_alone() -> None:
-    scopes: list[dict[str, Any]] = []
-
-    async def app(scope: Any, receive: Any, send: Any) -> None:
-        scopes.append(dict(scope))
-        await send(START | {"status": 404})
-        await send(BODY)
-
-    DRIVERS["asgi"](wrapped(app), RequestSpec("/sitemap.xml", query="a=b", headers=[("cookie", "a=b")]))
-    (own,) = (scope for scope in scopes if scope["path"] == "/robots.txt")
-    assert (own["method"], own["query_string"], own["raw_path"]) == ("GET", b"", b"/robots.txt")
-    assert b"cookie" not in dict(own["headers"])
-
-
-def test_a_large_document_reaches_a_client_in_parts() -> None:
-    many = [{"slug": f"{number:05}-{'x' * 80}"} for number in range(4_000)]
-    sample = SampleSite("asgi", {"/posts/{slug}": Page()}, marks={"/posts/{slug}": sitemap(values=many)}, base_url=BASE)
-    assert len(sample.locs()) == len(many)
-
-
 @pytest.mark.parametrize("ended", ["lifespan.shutdown.complete", "lifespan.shutdown.failed"])
 def test_observations_are_stored_before_the_lifespan_shutdown_completes(
     ended: str, caplog: pytest.LogCaptureFixture
@@ -250,6 +215,3 @@ def test_oversized_robots_txt_is_obeyed_up_to_the_size_limit(protocol: str, size
     robots = Page(200, [("content-type", "text/plain")], rules + b"\n" * (size - len(rules)))
     sample = SampleSite(protocol, {"/": Page(), "/private": Page(), "/robots.txt": robots}, base_url=BASE)
     assert sample.locs() == [f"{BASE}/"]
-
-
-# Visitors

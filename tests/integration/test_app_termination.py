@@ -15,7 +15,7 @@ from starlette.applications import Starlette
 from starlette.responses import HTMLResponse
 from starlette.routing import Route
 
-from sitemap_middleware import SitemapMiddleware, StoreError
+from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.adapters.asgi_client import request_app
 from sitemap_middleware.adapters.event_loop_and_threads import AsyncBridge, loop_caller
 from sitemap_middleware.exceptions import ValuesError
@@ -149,56 +149,6 @@ def test_event_loop_stops_while_values_are_read() -> None:
 async def raising_values(raised: type[BaseException]) -> AsyncIterator[Any]:
     raise raised
     yield
-
-
-# A store that fails
-
-
-class Failing(MemoryStore):
-    """A store some calls of which fail from a certain time on."""
-
-    def __init__(self, *calls: str) -> None:
-        super().__init__()
-        self.calls = calls
-        self.fails = False
-
-    def _check(self, call: str) -> None:
-        if self.fails and call in self.calls:
-            raise StoreError("the disk is gone")
-
-    def parts(self, *arguments: Any) -> Any:
-        self._check("parts")
-        return super().parts(*arguments)
-
-    def lease(self, *arguments: Any) -> Any:
-        self._check("lease")
-        return super().lease(*arguments)
-
-    def load(self, site: str, names: Any) -> Any:
-        if "hanging" in names:
-            self._check("load")
-        return super().load(site, names)
-
-    def save(self, site: str, records: Any) -> Any:
-        if "hanging" in records:
-            self._check("save")
-        return super().save(site, records)
-
-
-@pytest.mark.parametrize("calls", [["parts"], ["lease"], ["load"], ["save"], ["parts", "lease", "load", "save"]])
-def test_failing_store_serves_the_last_good_sitemap_when_a_round_is_due(calls: list[str]) -> None:
-    clock, store = Clock(), Failing(*calls)
-    app = flask.Flask("site", static_folder=None)
-    app.add_url_rule("/a", "a", lambda: "A page")
-    app.add_url_rule("/b", "b", lambda: ("not yet", 500))
-    wrapped = SitemapMiddleware(app, store=store, base_url=BASE, clock=clock, robots=False, verify=True)
-    assert locs(status_and_body(wrapped)[1]) == [f"{BASE}/a"]
-    store.fails = True
-    for _ in range(3):
-        clock.pass_(2 * RETRY_SECONDS)
-        status, body = status_and_body(wrapped)
-        assert status == "200 OK"
-        assert locs(body) == [f"{BASE}/a"]
 
 
 # A view that hangs, on a server with one thread

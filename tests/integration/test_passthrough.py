@@ -8,7 +8,6 @@ import io
 import logging
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from pathlib import Path
 from typing import Any
 from wsgiref.util import FileWrapper, setup_testing_defaults
 from wsgiref.validate import validator
@@ -25,7 +24,7 @@ from starlette.websockets import WebSocket
 from sitemap_middleware import SitemapMiddleware, StoreError
 from sitemap_middleware.stores.sqlite import MemoryStore
 
-from ..support.documents import entries, locs
+from ..support.documents import locs
 from ..support.sample_sites import Clock, Page, SampleSite
 from ..support.wire import DRIVERS, RequestSpec, asgi, wsgi
 
@@ -214,20 +213,6 @@ def test_the_body_is_closed_once_by_the_server_and_never_by_us() -> None:
     assert body.closed == 1
 
 
-def test_closing_a_response_runs_the_frameworks_cleanup_once() -> None:
-    app, closed = flask.Flask("site", static_folder=None), []
-
-    @app.route("/")
-    def home() -> flask.Response:
-        response = flask.Response(iter(["one ", "two"]))
-        response.call_on_close(lambda: closed.append("the response"))
-        return response
-
-    app.teardown_request(lambda _: closed.append("the request"))
-    assert wsgi(SitemapMiddleware(app, store="memory://"), RequestSpec("/")).text == "one two"
-    assert sorted(closed) == ["the request", "the response"]
-
-
 @pytest.mark.parametrize("headers", [HTML, [("Content-Type", "application/json")]], ids=["HTML", "JSON"])
 @pytest.mark.parametrize(
     "result",
@@ -355,28 +340,6 @@ def test_scope_and_receive_are_the_servers_own(scope: dict[str, Any]) -> None:
     assert scope == before
 
 
-@pytest.mark.parametrize(
-    "messages",
-    [
-        [START, BODY],
-        [START, BODY | {"more_body": True}, BODY],
-        [{"type": "http.response.early_hint", "links": [b"</a.css>; rel=preload"]}, START, BODY],
-        [START | {"trailers": True}, BODY, {"type": "http.response.trailers", "headers": [(b"x", b"y")]}],
-        [{"type": "http.response.debug", "info": {"template": object()}}, START, BODY],
-        [{"type": "http.response.push", "path": "/a.css", "headers": []}, START, BODY],
-        [START, {"type": "http.response.pathsend", "path": "/tmp/file"}],
-        [START, {"type": "http.response.zerocopysend", "file": 3}],
-        [START, {"type": "something.new", "of": [1, 2]}],
-    ],
-    ids=lambda messages: " ".join(message["type"].removeprefix("http.response.") for message in messages),
-)
-def test_every_message_reaches_the_server_as_the_same_object(messages: list[dict[str, Any]]) -> None:
-    server = Server()
-    run(wrapped(sending(*messages)), http(), server)
-    assert len(server.sent) == len(messages)
-    assert all(sent is message for sent, message in zip(server.sent, messages, strict=True))
-
-
 def test_first_chunk_is_sent_before_the_second_is_produced() -> None:
     server, had = Server(), []
 
@@ -389,24 +352,6 @@ def test_first_chunk_is_sent_before_the_second_is_produced() -> None:
     run(site, http(), server)
     assert had == [[None], [None, b"one"]]
     assert listed(site, asgi) == ["http://testserver/"]
-
-
-@pytest.mark.parametrize("after", [0, 1])
-def test_an_error_of_an_asgi_app_is_raised_as_it_is(after: int) -> None:
-    error = LookupError("the app's own")
-
-    async def app(_: Any, __: Any, send: Any) -> None:
-        for message in [START][:after]:
-            await send(message)
-        raise error
-
-    server = Server()
-    with pytest.raises(LookupError) as raised:
-        run(wrapped(app), http(), server)
-    assert raised.value is error
-    assert raised.value.__cause__ is None
-    assert raised.value.__context__ is None
-    assert len(server.sent) == after
 
 
 # ASGI: websockets, lifespan, and what is yet to come
@@ -436,12 +381,6 @@ def test_a_websocket_passes_untouched() -> None:
     assert messages == [{"type": "websocket.send", "text": "one!"}, {"type": "websocket.send", "text": "two!"}]
 
 
-def test_a_websocket_for_the_sitemaps_path_is_the_apps() -> None:
-    server = Server()
-    run(wrapped(sending({"type": "websocket.close"})), {"type": "websocket", "path": "/sitemap.xml"}, server)
-    assert server.sent == [{"type": "websocket.close"}]
-
-
 def starlette(**options: Any) -> Starlette:
     async def home(_: Request) -> HTMLResponse:
         return HTMLResponse("home", headers={"last-modified": "Tue, 14 Nov 2023 22:13:20 GMT"})
@@ -463,16 +402,6 @@ async def live(app: Any, *, visit: bool = False) -> list[Any]:
 
 
 COMPLETE = [{"type": "lifespan.startup.complete"}, {"type": "lifespan.shutdown.complete"}]
-
-
-def test_shutdown_folds_what_waits_into_a_store_that_others_read(tmp_path: Path) -> None:
-    store = f"sqlite:///{tmp_path / 'pages.sqlite3'}"
-    site = SitemapMiddleware(starlette(), store=store)
-    assert asyncio.run(live(site, visit=True)) == COMPLETE
-    other = SitemapMiddleware(starlette(), store=store)
-    listed_entries = entries(asgi(other, RequestSpec("/sitemap.xml")).body)
-    other.close()
-    assert listed_entries == {"http://testserver/": {"lastmod": "2023-11-14T22:13:20Z"}}
 
 
 def test_lifespan_of_the_app_runs_and_its_state_reaches_the_server() -> None:
@@ -498,11 +427,3 @@ class Unclosable(MemoryStore):
 @pytest.mark.parametrize("store", [Unclosable(), Broken()], ids=lambda store: type(store).__name__)
 def test_failing_store_does_not_delay_the_shutdown(store: Any) -> None:
     assert asyncio.run(live(SitemapMiddleware(starlette(), store=store), visit=True)) == COMPLETE
-
-
-@pytest.mark.parametrize("type_", ["lifespan.startup.failed", "lifespan.shutdown.failed"])
-def test_a_lifespan_that_fails_says_so_in_its_own_words(type_: str) -> None:
-    message = {"type": type_, "message": "no database"}
-    server = Server()
-    run(wrapped(sending(message)), {"type": "lifespan"}, server)
-    assert server.sent[0] is message

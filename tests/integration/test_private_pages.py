@@ -18,7 +18,6 @@ from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.observe.prober import ROUND_INTERVAL_SECONDS
-from sitemap_middleware.observe.sampler import MIN_SAMPLE_INTERVAL_SECONDS
 from sitemap_middleware.stores.sqlite import MemoryStore
 
 from ..support.documents import locs
@@ -320,26 +319,6 @@ def test_a_page_that_says_noindex_in_an_unusual_way_is_not_listed(protocol: str,
         for path in site.answers:
             site.visit(path)
         assert site.listed() == {"/static-public", "/posts/public"}
-
-
-@pytest.mark.slow
-@BOTH
-@pytest.mark.parametrize("verify", [True, False])
-def test_a_learned_page_whose_visitors_all_leave_before_its_end_is_listed_only_once_it_was_read(
-    protocol: str, *, verify: bool
-) -> None:
-    private = dict(_private(Random(SEED), 130, ["/posts/"]))
-    site = Club(protocol, [], verify=verify, streams=True)
-    site.answers = {**private, "/posts/public": PUBLIC}
-    for seconds in (0, 1, 5, 100, 86_400):
-        site.clock.pass_(seconds)
-        for path in site.answers:
-            site.visit(path, leaves=True)
-        assert site.listed() == set()
-    site.clock.pass_(MIN_SAMPLE_INTERVAL_SECONDS)
-    for path in site.answers:
-        site.visit(path)
-    assert site.listed() == {"/posts/public"}
 
 
 @pytest.mark.parametrize("seed", range(30))

@@ -166,33 +166,6 @@ def test_nothing_of_the_process_is_changed(protocol: str, tmp_path: Path) -> Non
     assert ran.returncode == 0, ran.stderr
 
 
-TERMINATED = """
-import multiprocessing
-def work(pipe):
-    get("/")
-    pipe.send("ready")
-    pow(3, 10**9)  # one call of C
-if __name__ == "__main__":
-    get("/")
-    context = multiprocessing.get_context("fork")
-    ours, theirs = context.Pipe()
-    child = context.Process(target=work, args=(theirs,))
-    child.start()
-    assert ours.recv() == "ready"
-    child.terminate()
-    child.join(5)
-    print(child.exitcode)
-    child.kill()
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("protocol", SITES)
-def test_forked_child_ends_at_once_when_it_is_terminated(protocol: str, tmp_path: Path) -> None:
-    ran = run(protocol, TERMINATED, tmp_path)
-    assert (ran.stdout, ran.returncode) == ("-15\n", 0), ran.stderr
-
-
 LOST = """
 import time
 from sitemap_middleware import StoreError

@@ -75,18 +75,3 @@ def test_values_that_fail_in_a_test_leave_the_last_good_sitemap() -> None:
     assert read() == ["http://localhost/posts/a"]
     rows.extend([row, {"slug": "b"}])
     assert read() == ["http://localhost/posts/a", "http://localhost/posts/b"]
-
-
-def test_threaded_server_probes_no_sooner_than_max_age() -> None:
-    calls: list[int] = []
-
-    def slugs() -> list[dict[str, str]]:
-        calls.append(1)
-        return [{"slug": "a"}]
-
-    app = flask.Flask("shop")
-    app.add_url_rule("/posts/<slug>", "post", sitemap(values=slugs)(lambda slug: slug))
-    app.wsgi_app = SitemapMiddleware(app.wsgi_app, store="memory://", verify=False)  # type: ignore[method-assign]
-    for _ in range(3):
-        app.test_client().get("/sitemap.xml", multithread=True)
-    assert len(calls) == 1

@@ -9,34 +9,15 @@ from typing import Any
 import pytest
 
 from sitemap_middleware import SitemapMiddleware
-from sitemap_middleware.stores.sqlite import MemoryStore
 
 from ..support.recording import environ, scope
-from ..support.sample_sites import Clock, Page, SampleSite
+from ..support.sample_sites import Clock
 
 HTML = [("Content-Type", "text/html")]
 
 
 def wrapped(app: Any, **options: Any) -> Any:
     return SitemapMiddleware(app, **{"store": "memory://", "include": "/", "verify": False, "clock": Clock()} | options)
-
-
-def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
-    return [record.getMessage() for record in caplog.records if record.name.startswith("sitemap")]
-
-
-class Buggy(MemoryStore):
-    """Fails by a fault of its own if anything is written."""
-
-    def write(self, *_: Any) -> Any:
-        raise ZeroDivisionError
-
-
-def test_faulty_store_leaves_pages_and_sitemap_to_be_served(caplog: pytest.LogCaptureFixture) -> None:
-    sample = SampleSite("wsgi", {"/": Page()}, store=Buggy())
-    sample.visit("/")
-    assert sample.locs() == ["http://testserver/"]
-    assert "the observations of the last seconds could not be saved" in warnings(caplog)
 
 
 HOSTILE_VALUES: list[Any] = [None, 5, b"Googlebot", object(), [], {"no": "text"}]

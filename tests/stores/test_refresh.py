@@ -201,20 +201,6 @@ def test_each_host_requests_the_page_that_was_named(workers: int) -> None:
     assert "/offers" not in [path for shop in shops for path in shop.requests], "once for each host"
 
 
-def test_the_static_routes_are_requested_every_ten_seconds_at_most() -> None:
-    shop = Shop()
-    clock = Clock()
-    worker = shop.worker("memory://", clock=clock)
-    worker.listed()
-    worker.app.refresh()
-    worker.listed()
-    shop.closed = True
-    worker.app.refresh()
-    assert "/offers" in worker.listed()
-    clock.now += 10
-    assert "/offers" not in worker.listed()
-
-
 @pytest.mark.parametrize("path", ["/nowhere", "/logout", "/private/a", "/items/", "//", "/ü", "/a?b", "/%00"], ids=repr)
 def test_a_path_that_may_not_be_requested_is_forgotten(path: str) -> None:
     shop, worker = memory(exclude="/private/*")

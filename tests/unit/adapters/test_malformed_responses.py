@@ -19,16 +19,12 @@ BODY = {"type": "http.response.body", "body": b"text"}
 HEADERS = [("Content-Type", "text/plain")]
 
 
-def asked_of_asgi(monkeypatch: pytest.MonkeyPatch, *messages: Any, swallows: bool = False) -> Future[Response | None]:
+def asked_of_asgi(monkeypatch: pytest.MonkeyPatch, *messages: Any) -> Future[Response | None]:
     monkeypatch.setattr(asgi_client, "PROBE_TIMEOUT_SECONDS", 600)
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         for message in messages:
-            try:
-                await send(message)
-            except Exception:
-                if not swallows:
-                    raise
+            await send(message)
 
     future: Future[Response | None] = Future()
     asyncio.run(asyncio.wait_for(request_app(app, {"type": "http"}, future, allow_truncated=False), 30))
@@ -43,16 +39,10 @@ def asked_of_wsgi(app: Callable[..., Any]) -> Future[Response | None]:
 
 MALFORMED = {
     "text as body": (START, BODY | {"body": "text"}),
-    "text in a later part": (START, BODY | {"more_body": True}, BODY | {"body": "text"}),
     "body before the start": (BODY,),
     "two starts": (START, START, BODY),
     "no status": ({"type": "http.response.start"}, BODY),
-    "text as status": (START | {"status": "200 OK"}, BODY),
-    "informational status": (START | {"status": 101}, BODY),
     "text as headers": (START | {"headers": [("content-type", "text/plain")]}, BODY),
-    "a number as header": (START | {"headers": [(b"content-length", 4)]}, BODY),
-    "no type": ({"status": 200}, BODY),
-    "bytes as message": (b"text",),
     "nothing": (),
     "no end": (START, BODY | {"more_body": True}),
 }
@@ -63,19 +53,11 @@ def test_a_malformed_message_fails_the_request_at_once(messages: Any, monkeypatc
     assert asked_of_asgi(monkeypatch, *messages).exception(0) is not None
 
 
-def test_an_app_that_goes_on_after_a_refused_message_answers_with_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
-    response = asked_of_asgi(monkeypatch, START, BODY | {"body": "text"}, BODY, swallows=True).result(0)
-    assert response is not None
-    assert response.body == b"text"
-
-
 WELL_FORMED = {
     "no headers": ({"type": "http.response.start", "status": 200}, BODY),
     "headers as an iterator": (START | {"headers": iter([(b"content-type", b"text/plain")])}, BODY),
     "a bytearray": (START, BODY | {"body": bytearray(b"text")}),
     "a last part without a body": (START, BODY | {"more_body": True}, {"type": "http.response.body"}),
-    "an unknown message": (START, {"type": "http.response.trailers", "headers": []}, BODY),
-    "more after the end": (START, BODY, BODY | {"body": b""}),
 }
 
 
@@ -104,11 +86,8 @@ class Closing:
 MALFORMED_WSGI: dict[str, Callable[[Any], Any]] = {
     "nothing": lambda start: start("200 OK", HEADERS) and None,
     "a list of text": lambda start: start("200 OK", HEADERS) and ["text"],
-    "a generator of text": lambda start: _generator(start, b"text", "text"),
     "no start": lambda _: [b"text"],
-    "a start without headers": lambda start: start("200 OK") and [b"text"],
     "a status without a number": lambda start: start("OK", HEADERS) and [b"text"],
-    "a number as status": lambda start: start(200, HEADERS) and [b"text"],
     "headers without a value": lambda start: start("200 OK", [("Content-Type",)]) and [b"text"],
 }
 
@@ -122,7 +101,6 @@ WELL_FORMED_WSGI: dict[str, Callable[[Any], Any]] = {
     "a tuple": lambda start: start("200 OK", HEADERS) and (b"te", b"xt"),
     "a generator": lambda start: _generator(start, b"te", b"", b"xt"),
     "written": lambda start: start("200 OK", HEADERS)(b"text") or [],
-    "exc_info by name": lambda start: start("200 OK", HEADERS, exc_info=None) and [b"text"],
     "all by name": lambda start: start(status="200 OK", headers=HEADERS) and [b"text"],
     "a start replaced": lambda start: (
         start("500 No", []) and start("200 OK", HEADERS, (None, None, None)) and [b"text"]

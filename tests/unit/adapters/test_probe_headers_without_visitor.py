@@ -279,11 +279,3 @@ def test_answer_for_a_foreign_host_delists_nothing(protocol: str, answer: Any) -
     assert listed(protocol, app, host="evil.example") == ["/a"]
     clock.pass_(60)
     assert listed(protocol, app) == ["/a"]
-
-
-@BOTH
-def test_app_that_redirects_forwarded_http_is_probed_by_https(protocol: str) -> None:
-    def view(seen: Seen) -> Any:
-        return (301, {"Location": f"{BASE}{seen.path}"}) if seen.headers.get("x-forwarded-proto") == "http" else "A"
-
-    assert listed(protocol, site(protocol, view, "/"), x_forwarded_proto="http") == ["/"]

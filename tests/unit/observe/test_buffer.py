@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import gc
-import logging
 import os
 import subprocess
 import sys
-import textwrap
 import threading
 import time
 import weakref
@@ -18,12 +16,10 @@ import flask
 import pytest
 
 from sitemap_middleware import SitemapMiddleware
-from sitemap_middleware.exceptions import StoreError
 from sitemap_middleware.http.captured_response import CapturedResponse
 from sitemap_middleware.models import Site
 from sitemap_middleware.observe.buffer import MAX_PENDING_BODY_BYTES, ResponseBuffer
 
-from ...support.stores import all_pages
 from ...support.waiting import until
 from ...support.wire import RequestSpec, wsgi
 
@@ -114,33 +110,11 @@ def test_thread_flushes_and_survives_a_failing_merge(caplog: pytest.LogCaptureFi
     merged.failing = True
     buffer = new_buffer(merged, interval=0.01)
     buffer.record(captured())
-    _until(lambda: bool(caplog.records))
+    until(lambda: bool(caplog.records))
     merged.failing = False
-    _until(lambda: bool(merged))
+    until(lambda: bool(merged))
     assert "observations of the last seconds could not be" in caplog.text
     buffer.close()
-
-
-def test_failing_store_is_logged_once_and_responses_wait(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    merged: list[CapturedResponse] = []
-    merge_calls = threading.Semaphore(0)
-    failing = [StoreError("down")] * 3
-
-    def merge(batch: list[CapturedResponse]) -> None:
-        merge_calls.release()
-        if failing:
-            raise failing.pop()
-        merged.extend(batch)
-
-    buffer = ResponseBuffer(merge, time.time, interval=0.01)
-    buffer.record(captured("/a"))
-    for _ in range(4):
-        assert merge_calls.acquire(timeout=10)
-    buffer.close()
-    assert [response.path for response in merged] == ["/a"]
-    assert not [record for record in caplog.records if record.levelno > logging.DEBUG], "the guard has said so"
 
 
 def test_close_flushes_and_ends_the_thread_until_the_next_response() -> None:
@@ -191,45 +165,6 @@ def test_middleware_that_nothing_refers_to_is_collected() -> None:
     until(is_collected)
 
 
-SCRIPT = """
-    import os, signal, sys
-    from flask import Flask
-    from sitemap_middleware import SitemapMiddleware
-    app = Flask("site")
-    app.add_url_rule("/", view_func=lambda: "home")
-    app.wsgi_app = SitemapMiddleware(app.wsgi_app, store="sqlite:///pages.sqlite3", base_url="https://example.com")
-    app.test_client().get("/")
-    {end}
-"""
-
-
-@pytest.mark.parametrize(
-    ("end", "status"),
-    [
-        ("", 0),
-        ("sys.exit(3)", 3),
-        (
-            "signal.signal(signal.SIGTERM, lambda *_: sys.exit(7)); os.kill(os.getpid(), signal.SIGTERM); signal.pause()",
-            7,
-        ),
-    ],
-    ids=["the end of the script", "sys.exit", "the program's own handler of SIGTERM"],
-)
-def test_process_exit_flushes_and_keeps_its_exit_status(tmp_path: Path, end: str, status: int) -> None:
-    from sitemap_middleware.stores.sqlite import SQLiteStore
-
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(SCRIPT).format(end=end)],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        timeout=30,
-        check=False,
-    )
-    assert done.returncode == status
-    store = SQLiteStore(tmp_path / "pages.sqlite3")
-    assert [page.path for page in all_pages(store, "https://example.com")] == ["/"]
-    store.close()
-
-
 DROPPED = """
 import asyncio, sys
 from starlette.applications import Starlette
@@ -277,10 +212,3 @@ def test_middleware_that_is_never_closed_leaves_nothing_open_at_exit(
     assert done.returncode == 0, done.stderr
     assert "Warning" not in done.stderr
     assert "Exception ignored" not in done.stderr
-
-
-def _until(true: object, seconds: float = 10) -> None:
-    end = time.monotonic() + seconds
-    while not true():  # type: ignore[operator]
-        assert time.monotonic() < end, "it did not come to pass"
-        time.sleep(0.005)

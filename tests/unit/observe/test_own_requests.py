@@ -179,25 +179,6 @@ def test_a_view_that_hangs_delays_only_itself(protocol: str) -> None:
         go_on.set()
 
 
-@BOTH
-def test_views_that_hang_do_not_delay_the_others(protocol: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prober, "FIRST_WAIT_SECONDS", 30.0)
-    monkeypatch.setattr(own_requests, "MOVE_ON_SECONDS", 0.05)
-    go_on, released = threading.Event(), []
-
-    def view(path: str, *_: Any) -> str:
-        if path == "/z":
-            go_on.set()
-        else:
-            released.append(go_on.wait(4))
-        return "A page"
-
-    paths = ["/a", "/b", "/c", "/z"]
-    app = site(protocol, view, *paths, base_url=BASE)
-    assert listed(protocol, app, host="example.com") == [f"{BASE}{path}" for path in paths]
-    assert released == [True, True, True]
-
-
 @pytest.mark.usefixtures("hurried")
 def test_only_so_many_requests_hang_at_one_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wsgi_adapter, "MAX_HANGING_REQUESTS", 2)
@@ -242,13 +223,6 @@ def test_streams_without_end_are_known_by_their_headers() -> None:
     assert "has not answered with a page yet" in wrapped.explain("/text").reason
 
 
-def bare(app: Any, path: str) -> Any:
-    """A WSGI app of no framework, with one route."""
-    routes = flask.Flask("routes", static_folder=None)
-    routes.add_url_rule(path, "page", lambda: "")
-    return SitemapMiddleware(app, routes=routes, store="memory://", base_url=BASE, robots=False)
-
-
 def test_an_endless_event_stream_of_flask_is_not_read() -> None:
     read = []
 
@@ -261,46 +235,6 @@ def test_an_endless_event_stream_of_flask_is_not_read() -> None:
     wrapped = SitemapMiddleware(app, store="memory://", base_url=BASE, robots=False)
     assert listed("wsgi", wrapped) == []
     assert read == []
-
-
-def written(_: Any, start_response: Any) -> Any:
-    start_response("200 OK", [("Content-Type", "text/html")])(b"<title>Written</title>")
-    return []
-
-
-def started_late(_: Any, start_response: Any) -> Any:
-    start_response("200 OK", [("Content-Type", "text/html")])
-    yield b"<title>Late</title>"
-
-
-def started_again(_: Any, start_response: Any) -> Any:
-    start_response("500 Sorry", [("Content-Type", "text/plain")])
-    start_response("200 OK", [("Content-Type", "text/html")], (ValueError, ValueError(), None))
-    return [b"<title>In the end</title>"]
-
-
-def never_started(_: Any, start_response: Any) -> Any:
-    return [b"<title>A page</title>"]
-
-
-def failing_late(_: Any, start_response: Any) -> Any:
-    start_response("200 OK", [("Content-Type", "text/html")])
-    yield b"<title>A page</title>"
-    raise ValueError("half-way")
-
-
-@pytest.mark.parametrize(
-    ("app", "pages"),
-    [
-        (written, [f"{BASE}/"]),
-        (started_late, [f"{BASE}/"]),
-        (started_again, [f"{BASE}/"]),
-        (never_started, []),
-        (failing_late, []),
-    ],
-)
-def test_probe_response_counts_however_a_wsgi_app_sends_it(app: Any, pages: list[str]) -> None:
-    assert listed("wsgi", bare(app, "/")) == pages
 
 
 @pytest.mark.usefixtures("hurried")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -80,38 +79,6 @@ def test_a_page_is_one_page_under_all_names_of_its_site(protocol: str) -> None:
     assert sample.locs(host="example.com") == ["https://example.com/", "https://example.com/about"]
 
 
-def http(**more: Any) -> dict[str, Any]:
-    return {
-        "type": "http",
-        "method": "GET",
-        "path": "/",
-        "headers": [(b"x-first", b"1"), (b"host", b"localhost")],
-        **more,
-    }
-
-
-async def receive() -> dict[str, Any]:
-    return {"type": "http.request"}
-
-
-def _keeping(sent: list[Any]) -> Any:
-    async def send(message: Any) -> None:
-        sent.append(message)
-
-    return send
-
-
-@pytest.mark.parametrize("headers", [None, [1], [([], b"")], [(b"host",)], [(b"host", None)]], ids=repr)
-def test_invalid_request_headers_are_left_to_the_app(headers: Any) -> None:
-    sent: list[Any] = []
-
-    async def app(scope: Any, receive: Any, send: Any) -> None:
-        await send(scope["headers"])
-
-    asyncio.run(SitemapMiddleware(app, store="memory://")(http(headers=headers), receive, _keeping(sent)))
-    assert sent == [headers]
-
-
 def test_layer_that_removes_the_cookie_does_not_make_a_request_anonymous() -> None:
     def app(environ: dict[str, Any], start_response: Any) -> list[bytes]:
         known = environ.pop("HTTP_COOKIE", None)
@@ -154,27 +121,3 @@ def test_page_that_becomes_another_type_of_equal_length_is_seen(
     sample.request("/", headers=[("user-agent", "Ben")])
     sample.app.flush()
     assert sample.locs() == [], "another visitor confirms it"
-
-
-@BOTH
-@pytest.mark.parametrize("media_type", ["text/plain", "text/markdown; charset=utf-8", "application/json"])
-def test_pages_of_other_listed_types_need_confirmation_as_well(protocol: str, media_type: str) -> None:
-    good = Page(200, [("content-type", media_type)], b"A page.")
-    sample = SampleSite(protocol, {"/": good}, list_unseen=False, media_types=media_type.partition(";")[0])
-    rested(sample, "/")
-    for answer in (Page(403), Page(302, [("location", "/de/")]), Page()):
-        sample.pages["/"] = answer
-        for agent, is_listed in (("Ada", True), ("Ben", False)):
-            sample.clock.pass_(61)
-            sample.request("/", headers=[("user-agent", agent)])
-            sample.app.flush()
-            assert bool(sample.locs()) is is_listed
-        sample.pages["/"] = good
-        sample.clock.pass_(61)
-        sample.visit("/")
-        assert sample.locs(), "a good answer lists it again"
-
-
-# One page, response by response
-
-OK = "200 OK"
