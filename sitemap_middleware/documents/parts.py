@@ -154,19 +154,20 @@ class SavedParts:
         return None
 
     def render(
-        self, owner: BaseURL, source: PartSource, previous: Part | None, on_document: Callable[[Document], object]
+        self,
+        owner: BaseURL,
+        source: PartSource,
+        previous: Part | None,
+        keep: Callable[[Document], object] = lambda _: None,
     ) -> Part:
-        """Render a part, then save all of it at once.
-
-        `on_document` is called with each document. If it raises an exception, nothing is saved.
-        """
+        """Render a part, then save all of it at once. `keep` is called with each document."""
         began = self._timer()
         earlier = {} if previous is None else {document.name: document for document in previous.documents}
         records: dict[str, bytes | None] = {_xml_name(name): None for name in earlier}
         documents: list[Document] = []
         for rendered in urlsets(source.entries(), source.document):
             document = rendered.with_date(earlier.get(rendered.name), self._now())
-            on_document(document)
+            keep(document)
             records[_xml_name(document.name)] = document.gzipped
             documents.append(document.figures)
         seconds = max(0.0, self._timer() - began)

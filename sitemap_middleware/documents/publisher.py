@@ -50,10 +50,6 @@ PAUSE_FACTOR: Final = 2
 """The pause after a part was rendered in the background, as a multiple of the time that it took."""
 
 
-class _Stopped(Exception):
-    """Rendering ends early, which is not a fault. The next request for the sitemap tries again."""
-
-
 class Publisher:
     """Makes the documents of all sites. Workers that share a store render in turn what none of them has rendered."""
 
@@ -224,11 +220,15 @@ class Publisher:
         wait(waited, FIRST_WAIT_SECONDS if by_test or is_new else WAIT_SECONDS)
 
     def _render_all(self, sitemap: SiteSitemap, sources: Collection[PartSource], closing: threading.Event) -> None:
-        """Render each of some parts, even if another one fails."""
+        """Render each of some parts, unless another worker has done so by now, even if another one fails."""
         for source in sources:
             try:
-                part = sitemap.parts[source.name] = self._render_or_load(sitemap, source, closing)
-            except (_Stopped, StoreError):  # the circuit breaker has logged it
+                parts = self.saved_parts.load(sitemap.base_url, [source.name])
+                part = parts.get(source.name)
+                if part is None or self._is_due(source, parts):
+                    part = self.saved_parts.render(sitemap.base_url, source, part)
+                sitemap.parts[source.name] = part
+            except StoreError:  # the circuit breaker has logged it
                 return
             except Exception as error:  # nor may a fault of the middleware remove earlier documents
                 if closing.is_set():
@@ -241,17 +241,5 @@ class Publisher:
                 continue
             if sitemap.failing.pop(source.name, None) is not None:
                 log.warning("the sitemap's values can be read again")
-            if source.kind == "learned" and closing.wait(PAUSE_FACTOR * part.seconds):
+            if closing.wait(PAUSE_FACTOR * part.seconds if source.kind == "learned" else 0):
                 return
-
-    def _render_or_load(self, sitemap: SiteSitemap, source: PartSource, closing: threading.Event) -> Part:
-        """Render a part, unless another worker has done so by now."""
-
-        def keep_on(_: Document) -> None:
-            if closing.is_set():
-                raise _Stopped
-
-        parts = self.saved_parts.load(sitemap.base_url, [source.name])
-        if not self._is_due(source, parts):
-            return parts[source.name]
-        return self.saved_parts.render(sitemap.base_url, source, parts.get(source.name), keep_on)

@@ -63,9 +63,7 @@ class _CachedRules(NamedTuple):
     rules: RobotsRules | None
     """None if its robots.txt has always failed."""
     fetched_at: float
-    """POSIX seconds of the last request."""
     max_age: float
-    """Seconds after which it is requested again."""
     mark: bytes
     """The token of the last `refresh` before that request."""
     has_file: bool
@@ -73,10 +71,7 @@ class _CachedRules(NamedTuple):
 
 
 class RobotsTxt:
-    """The robots.txt of each site.
-
-    The rules are saved in the store too, for processes that start while robots.txt fails.
-    """
+    """The robots.txt of each site. Its rules are in the store, too, for processes that start while it fails."""
 
     def __init__(self, app_routes: AppRoutes, options: Options, store: Store) -> None:
         self._app_routes = app_routes

@@ -12,19 +12,17 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from email.utils import formatdate
-from functools import partialmethod
 from http import HTTPStatus
 from typing import Any
 
 import pytest
 from starlette.responses import PlainTextResponse
 
-from sitemap_middleware import SitemapMiddleware, StoreError
-from sitemap_middleware.stores.base import STORE_METHODS
-from sitemap_middleware.stores.sqlite import MemoryStore
+from sitemap_middleware import SitemapMiddleware
 
 from ..support.documents import entries
 from ..support.sample_sites import Page, SampleSite
+from ..support.stores import FrailStore
 from ..support.wire import Answer, RequestSpec, wsgi
 
 HOME, PAGE = "http://testserver/", "http://testserver/page"
@@ -35,26 +33,11 @@ NOW, HOUR = 1_750_000_000, 3600
 # Those who play
 
 
-class Fickle(MemoryStore):
-    """A store that fails while it is told to."""
-
-    down = False
-
-    def _try(self, name: str, *args: Any) -> Any:
-        if self.down:
-            raise StoreError("the disk is full")
-        return getattr(MemoryStore, name)(self, *args)
-
-
-for _name in STORE_METHODS - {"close"}:
-    setattr(Fickle, _name, partialmethod(Fickle._try, _name))
-
-
 class Framework(SampleSite):
     """Flask by WSGI, Starlette by ASGI."""
 
     def __init__(self, protocol: str, paths: Sequence[str], **options: Any) -> None:
-        self.store = Fickle()
+        self.store = FrailStore()
         self.tags: dict[str, str] = {}
         super().__init__(protocol, {path: Page(body=b"A page.") for path in paths}, store=self.store, **options)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
@@ -16,14 +15,14 @@ from starlette.applications import Starlette
 from starlette.responses import HTMLResponse
 from starlette.routing import Route
 
-from sitemap_middleware import OptionError, SitemapMiddleware, Store, StoreError, sitemap
+from sitemap_middleware import OptionError, SitemapMiddleware, Store, sitemap
 from sitemap_middleware.models import StoreKey
 from sitemap_middleware.observe.refresh import MAX_MARKS
-from sitemap_middleware.stores import open_store
 from sitemap_middleware.stores.sqlite import MemoryStore
 
 from ..support.documents import entries
 from ..support.sample_sites import Clock
+from ..support.stores import FrailStore
 from ..support.waiting import until
 from ..support.wire import Headers, RequestSpec, asgi, wsgi
 from .test_contract import ENGINES
@@ -274,49 +273,28 @@ def test_it_may_be_called_in_async_code() -> None:
     ]
 
 
-class SwitchableStore:
-    """A store in memory that can fail or hang."""
-
-    def __init__(self) -> None:
-        self.store = open_store("memory://", "store")
-        self.fails = False
-        self.continues = threading.Event()
-        self.continues.set()
-
-    def __getattr__(self, name: str) -> Any:
-        method = getattr(self.store, name)
-
-        def call(*args: Any) -> Any:
-            self.continues.wait(30)
-            if self.fails:
-                raise StoreError("it is down")
-            return method(*args)
-
-        return call if callable(method) else method
-
-
 def test_a_refresh_during_an_outage_is_made_up_for(caplog: pytest.LogCaptureFixture) -> None:
-    shop, store = Shop(), SwitchableStore()
-    worker = shop.worker(store, clock=Clock())  # type: ignore[arg-type] # it has all methods
+    shop, store = Shop(), FrailStore()
+    worker = shop.worker(store, clock=Clock())
     assert sorted(worker.listed()) == ALL
     shop.items.append("sourdough")
-    store.fails = True
+    store.down = True
     worker.app.refresh()
     assert sorted(worker.listed()) == ALL
-    store.fails = False
+    store.down = False
     assert "/items/sourdough" in worker.listed()
     assert {record.levelno for record in caplog.records} == {logging.WARNING}
     assert "store unavailable" in caplog.text
 
 
 def test_too_many_pending_paths_stand_for_everything() -> None:
-    shop, store = Shop(), SwitchableStore()
-    worker = shop.worker(store, clock=Clock())  # type: ignore[arg-type] # it has all methods
+    shop, store = Shop(), FrailStore()
+    worker = shop.worker(store, clock=Clock())
     worker.listed()
-    store.fails = True
+    store.down = True
     for number in range(MAX_MARKS + 1):
         worker.app.refresh(f"/items/{number}")
-    store.fails = False
+    store.down = False
     shop.items.append("sourdough")
     shop.closed = True
     assert "/items/sourdough" in worker.listed()
@@ -341,10 +319,10 @@ def test_on_a_server_with_one_thread_pages_wait_for_an_anonymous_request() -> No
 
 def test_it_does_not_wait_for_a_store_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sitemap_middleware.observe.refresh.WAIT_SECONDS", 0.05)
-    shop, store = Shop(), SwitchableStore()
-    worker = shop.worker(store)  # type: ignore[arg-type] # it has all methods
+    shop, store = Shop(), FrailStore()
+    worker = shop.worker(store)
     worker.listed()
-    store.continues.clear()
+    store.hangs = "any"
     shop.items.append("sourdough")
     began = time.monotonic()
     worker.app.refresh()
@@ -354,17 +332,17 @@ def test_it_does_not_wait_for_a_store_that_hangs(monkeypatch: pytest.MonkeyPatch
 
     asyncio.run(within_a_loop())
     assert time.monotonic() - began < 5
-    store.continues.set()
+    store.answers.set()
     until(lambda: "/items/sourdough" in worker.listed())
 
 
 def test_what_an_outage_kept_pending_is_marked_before_the_store_is_closed() -> None:
-    shop, store = Shop(), SwitchableStore()
-    first, second = (shop.worker(store, clock=Clock()) for _ in range(2))  # type: ignore[arg-type] # it has all methods
+    shop, store = Shop(), FrailStore()
+    first, second = (shop.worker(store, clock=Clock()) for _ in range(2))
     assert sorted(first.listed()) == sorted(second.listed()) == ALL
     shop.items.append("sourdough")
-    store.fails = True
+    store.down = True
     first.app.refresh()
-    store.fails = False
+    store.down = False
     first.app.close()
     assert "/items/sourdough" in second.listed_later()

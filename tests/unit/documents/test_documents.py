@@ -7,7 +7,6 @@ import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime
 from email.utils import formatdate
-from functools import partialmethod
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +14,16 @@ import flask
 import pytest
 from lxml import etree
 
-from sitemap_middleware import Entry, SitemapMiddleware, StoreError, sitemap
+from sitemap_middleware import Entry, SitemapMiddleware, sitemap
 from sitemap_middleware.documents import handler, publisher, xml
 from sitemap_middleware.http.urls import MAX_LOC_CHARS, loc_of
 from sitemap_middleware.models import Site, SitemapUrl
-from sitemap_middleware.stores.base import PART_PAGES, STORE_METHODS, Store
+from sitemap_middleware.stores.base import PART_PAGES, Store
 from sitemap_middleware.stores.sqlite import MemoryStore, SQLiteStore
 
 from ...support.documents import entries, locs
 from ...support.sample_sites import Clock, Page, SampleSite
+from ...support.stores import FrailStore
 from ...support.waiting import until
 from ...support.wire import Answer, RequestSpec, wsgi
 
@@ -31,28 +31,6 @@ NOW = 1_750_000_000
 BASE = "https://example.com"
 BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 SCHEMAS = Path(__file__).parents[2] / "schemas"
-
-
-class Frail(MemoryStore):
-    """A store that fails, or of which a method hangs, while it is told to."""
-
-    down = False
-    hangs = ""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.answers = threading.Event()
-
-    def _try(self, name: str, *args: Any) -> Any:
-        if self.down:
-            raise StoreError("the disk is full")
-        if self.hangs == name:
-            assert self.answers.wait(10)
-        return getattr(MemoryStore, name)(self, *args)
-
-
-for _name in STORE_METHODS - {"close"}:
-    setattr(Frail, _name, partialmethod(Frail._try, _name))
 
 
 class Shop:
@@ -246,7 +224,7 @@ def test_documents_outlive_the_process(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_the_last_good_document_is_served_while_the_store_fails() -> None:
-    store = Frail()
+    store = FrailStore()
     shop = Shop(numbered(2), store)
     good = shop.get()
     store.down = True
@@ -262,7 +240,7 @@ def test_a_store_that_hangs_delays_a_sitemap_until_its_deadline(
 ) -> None:
     monkeypatch.setattr(handler, "DEADLINE_SECONDS", 0.05)
     items = ["a"]
-    store = Frail()
+    store = FrailStore()
     shop = Shop(lambda: list(items), store, robots=False, verify=False)
     good = shop.get()
     store.hangs = hangs
@@ -316,7 +294,7 @@ def test_a_provider_that_fails_leaves_the_last_good_document(caplog: pytest.LogC
 
 
 def test_the_request_that_finds_a_loss_gets_the_last_good_sitemap(caplog: pytest.LogCaptureFixture) -> None:
-    store = Frail()
+    store = FrailStore()
     shop = Shop(numbered(2), store)
     shop.get()
     shop.app.flush()
