@@ -516,7 +516,7 @@ def corrupt(file: Path) -> None:
     [
         (foreign, "is a database of another program"),
         (of_another_version, "is of another version"),
-        (corrupt, "is corrupt (file is not a database)"),
+        (corrupt, "does not work now: file is not a database"),
     ],
 )
 def test_unreadable_store_is_left_alone_and_reported(spoil: Any, error: str, store: Path) -> None:
