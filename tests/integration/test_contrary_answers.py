@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from sitemap_middleware.evidence.merge import CONFIRMATION_SECONDS
-
 from ..support.sample_sites import Page as Answer
 from ..support.sample_sites import SampleSite
 from ..support.wire import RequestSpec
@@ -40,22 +38,6 @@ def test_a_listed_page_survives_what_one_visitor_is_answered(
     sample.request(RequestSpec("/about", headers=headers))
     assert sample.locs() == ["http://testserver/"]
     assert "it answered" in str(sample.app.explain("/about"))
-
-
-@BOTH
-def test_good_and_contrary_answers_between_flushes_both_count(protocol: str) -> None:
-    """A client that sends requests all the time must not displace the responses to others."""
-    sample = SampleSite(protocol, {"/": Answer(), "/about": Answer()}, max_age=0, verify=False)
-    sample.visit("/about")
-    for agent in ("A", "B", "C"):
-        sample.clock.pass_(CONFIRMATION_SECONDS)
-        sample.pages["/about"] = Answer()
-        sample.request("/about")
-        sample.pages["/about"] = Answer(403)
-        sample.clock.pass_(1)
-        sample.request(RequestSpec("/about", headers=[("user-agent", agent)]))
-        sample.app.flush()
-        assert "http://testserver/about" in sample.locs()
 
 
 @BOTH

@@ -16,35 +16,18 @@ def reading(head: str = "", body: str = "<main><p>Text</p></main>") -> HtmlFacts
     return parse_html(f"<!doctype html><html><head>{head}</head><body>{body}</body></html>".encode())
 
 
-def digest(body: str, head: str = "") -> int:
-    value = reading(head, body).digest
-    assert value is not None
-    return value
-
-
 @pytest.mark.parametrize(
     ("head", "noindex"),
     [
         ("", False),
         ('<meta name="robots" content="noindex">', True),
-        ('<META NAME=" Robots " CONTENT="NOINDEX, follow">', True),
-        ('<meta name="robots" content="none">', True),
         ('<meta name="googlebot" content="noindex">', True),
         ('<meta name="otherbot" content="noindex">', False),
         ('<meta name="robots" content="index, follow">', False),
         ('<meta name="robots" content="index"><meta name="robots" content="noindex">', True),
-        ('<meta name="description" content="noindex">', False),
-        ('<meta name="robots" content="">', False),
-        ('<meta name="robots" content="nofollow;noindex">', True),
-        ('<meta name="robots" content="nofollow noindex">', True),
         ('<meta name="robots" content="nofollow,,\n NOINDEX ">', True),
-        ('<meta name="robots" content="max-image-preview: none, max-snippet:-1">', False),
         ('<meta name="robots" content="index, max-image-preview: none noindex">', True),
-        ('<meta name="robots" content="noindexing">', False),
-        ('<meta content="noindex" name="robots"/>', True),
-        ('<meta name="googlebot-news" content="noindex">', False),
         ('<!--[if IE]><meta name="robots" content="noindex"><![endif]-->', False),
-        ('<template><meta name="robots" content="noindex"></template>', False),
         ("""<script>'<meta name="robots" content="noindex">'</script>""", False),
         ('<noscript><meta name="robots" content="noindex"></noscript>', True),
         ('</head><body><meta name="robots" content="noindex">', True),
@@ -62,15 +45,9 @@ def test_robots_meta_tags(head: str, *, noindex: bool) -> None:
         ('<meta http-equiv="refresh" content="0;url=/other">', "/other"),
         ('<META HTTP-EQUIV=" Refresh " CONTENT="0; URL=https://example.com/other">', "https://example.com/other"),
         ("""<meta http-equiv=refresh content="0;url='/other'">""", "/other"),
-        ("""<meta http-equiv=refresh content='5, "/other" x'>""", "/other"),
-        ("""<meta http-equiv=refresh content='0; url="/other" "/more"'>""", "/other"),
-        ('<meta http-equiv="refresh" content="0 /other">', "/other"),
         ('<meta http-equiv="refresh" content="0.5; url = /other">', "/other"),
-        ('<meta http-equiv="refresh" content=";url=/other">', "/other"),
         ('<meta http-equiv="refresh" content="6;url=/other">', None),
         ('<meta http-equiv="refresh" content="0">', None),
-        ('<meta http-equiv="refresh" content="0;url=">', None),
-        ('<meta http-equiv="content-type" content="0;url=/other">', None),
         ('<noscript><meta http-equiv="refresh" content="0;url=/other"></noscript>', None),
         ('<base href="/deep/"><meta http-equiv="refresh" content="0;url=other">', "/deep/other"),
     ],
@@ -87,17 +64,10 @@ def test_refresh_target_is_read(head: str, refresh: str | None) -> None:
         ('<link rel="nofollow CANONICAL" href=" /a ">', "/a"),
         ('<link rel="stylesheet" href="/a.css">', None),
         ('<link rel="canonical" href="/de" hreflang="de"><link rel="canonical" href="/a">', "/a"),
-        ('<link rel="canonical" href="  ">', None),
         ('<link rel="canonical" href="/a"><link rel="canonical" href="/a">', "/a"),
         ('<link rel="canonical" href="/a"><link rel="canonical" href="/b">', None),
-        ('<link rel="canonical" href=""><link rel="canonical" href="/b">', "/b"),
         ('<base href="https://example.com/x/"><link rel="canonical" href="a">', "https://example.com/x/a"),
-        ('<link rel="canonical" href="a"><base target="_top"><base href="/x/"><base href="/y/">', "/x/a"),
-        ('<base href="http://["><link rel="canonical" href="a">', "a"),
-        ('<link rel="canonical" href="/a" media="print">', None),
         ('</head><body><link rel="canonical" href="/a">', None),
-        ('<!-- <link rel="canonical" href="/a"> -->', None),
-        ('<template><link rel="canonical" href="/a"></template>', None),
         (f'<link rel="canonical" href="/{"a" * 9000}">', "/" + "a" * 2047),
     ],
 )
@@ -112,7 +82,6 @@ def test_the_canonical_link_of_the_head(head: str, canonical: str | None) -> Non
         ('<meta property="article:modified_time" content="2024-05-01T23:00:00">', "2024-05-01"),
         ('<meta property="article:modified_time" content="2024-05-01">', "2024-05-01"),
         ('<meta property="article:modified_time" content="yesterday">', None),
-        ('<meta property="article:modified_time" content="0001-01-01T00:00:00+14:00">', None),
         ('<meta itemprop="dateModified" content="2024-05-01">', "2024-05-01"),
         ('<time itemprop="dateModified" datetime="2024-05-01T10:00:00Z">May</time>', "2024-05-01T10:00:00Z"),
         (
@@ -120,10 +89,6 @@ def test_the_canonical_link_of_the_head(head: str, canonical: str | None) -> Non
             "2024-05-01T10:00:00Z",
         ),
         ('<script type="application/ld+json">{"@graph": [{}, {"dateModified": "2024-05-01"}]}</script>', "2024-05-01"),
-        ('<script type="application/ld+json">[{"@graph": [{"dateModified": "2024-05-01"}]}]</script>', "2024-05-01"),
-        ('<script type="application/ld+json">{"dateModified": 7}</script>', None),
-        ('<script type="application/ld+json">[{}, 7]</script>', None),
-        ('<script type="application/ld+json">{broken</script>', None),
         ('<time datetime="2024-05-01">May</time>', None),
         (
             '<meta property="article:modified_time" content="?"><meta itemprop="dateModified" content="2024-05-01">',
@@ -133,19 +98,6 @@ def test_the_canonical_link_of_the_head(head: str, canonical: str | None) -> Non
 )
 def test_what_a_page_states_of_its_modification(html: str, stated: str | None) -> None:
     assert reading(html).stated_date == stated
-
-
-WORDS = st.lists(st.text("abcdef", min_size=1), max_size=9).map(" ".join)
-
-
-@given(WORDS, WORDS, WORDS, WORDS)
-def test_template_change_makes_the_same_difference_on_every_page(first: str, second: str, old: str, new: str) -> None:
-    differences = {
-        (digest(f"<main>{new}<h1>{page}</h1></main>") - digest(f"<main>{old}<h1>{page}</h1></main>")) % 2**64
-        for page in (first, second)
-    }
-    assert len(differences) == 1
-    assert (differences == {0}) is (sorted(old.split()) == sorted(new.split()))
 
 
 @pytest.mark.parametrize(
@@ -245,10 +197,7 @@ LARGE = {
         f"<p>Some text on this product, in stock for {number * 7 % 900}</p><span>3 weeks ago</span></div>"
         for number in range(1_500)
     ),
-    "comments": "<p>A comment of some words that go on and on</p><i>3 weeks ago</i>" * 3_000,
-    "prose": " ".join(f"word{number % 9_000}" for number in range(60_000)),
     "chinese": "<p>中文文字这里的内容没有什么，天下大事前后。</p><p>3天前</p>" * 5_000,
-    "table": ("<tr>" + "<td>12</td>" * 10 + "</tr>") * 2_000,
 }
 
 

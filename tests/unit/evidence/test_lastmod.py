@@ -304,16 +304,6 @@ def test_a_change_that_gives_no_date_is_explained(sights: tuple[tuple[int, int],
     assert lastmod(None, page, None, signals_of([page, *OTHERS]), NOW + DAY) == (None, reason)
 
 
-def test_change_of_all_pages_may_be_a_template_change() -> None:
-    pages = [
-        read_at(f"/{which}", (NOW, which), (NOW + HOUR, which), (NOW + 2 * HOUR, -which), (NOW + DAY - 9, -which))
-        for which in range(1, 9)
-    ]
-    changed = f"its content changed at {w3c_from_timestamp(NOW + 2 * HOUR)}"
-    reason = f"{changed}, by an edit or by a template change: the evidence does not tell which"
-    assert {lastmod(None, page, None, signals_of(pages), NOW + DAY) for page in pages} == {(None, reason)}
-
-
 @pytest.mark.parametrize(("apart", "text"), [(DAY, w3c_from_timestamp(NOW + HOUR + DAY)), (DAY + 1, "2025-06-16")])
 def test_change_between_distant_visits_is_dated_by_its_day(apart: int, text: str) -> None:
     changed = NOW + HOUR + apart

@@ -21,8 +21,7 @@ from sitemap_middleware.evidence.merge import (
 )
 from sitemap_middleware.evidence.observations import MAX_DELAY_SECONDS, Observation, at_merge
 from sitemap_middleware.evidence.page_verdict import is_listable, page_verdict
-from sitemap_middleware.evidence.site_signals import SiteSignals
-from sitemap_middleware.evidence.value_history import GENERATED_DATE_SECONDS, VOLATILE, is_credible, last_change
+from sitemap_middleware.evidence.value_history import GENERATED_DATE_SECONDS, VOLATILE, is_credible
 from sitemap_middleware.models import Page
 
 from ...support.observed_pages import signals_of
@@ -65,13 +64,6 @@ def test_latest_evidence_decides_in_any_order() -> None:
     page, gone = good(), answer(NOW + 10, 404)
     assert page_of(page, gone).status == page_of(gone, page).status == 404
     assert page_of(gone, page).first_seen == NOW
-
-
-@pytest.mark.parametrize("status", [400, 406, 412, 422])
-def test_client_error_counts_only_if_nothing_better_was_seen(status: int) -> None:
-    assert not is_listed(answer(NOW, status))
-    assert is_listed(good(NOW - 10), answer(NOW, status))
-    assert is_listed(answer(NOW, status), good(NOW - 10))
 
 
 observations = st.builds(
@@ -120,16 +112,6 @@ def test_a_page_is_never_listed_against_its_last_evidence(
         assert not page_verdict(page, now=now).listed
 
 
-@given(st.lists(observations), observations)
-def test_the_headers_of_a_response_add_nothing_to_its_sample(history: list[Observation], sample: Observation) -> None:
-    page = None
-    for observation in history:
-        page = merge(page, observation)
-    sample = sample._replace(is_read=True)
-    headers = sample._replace(is_read=False, unread_reason="", digest=None, stated_date=None)
-    assert merge(merge(page, headers), sample) == merge(page, sample)
-
-
 def test_what_html_said_stands_until_it_is_read_again() -> None:
     noindex = good(digest=1, refusal=NOINDEX, expires_at=NOW + DAY)
     page = page_of(noindex, good(NOW + HOUR))
@@ -141,13 +123,6 @@ def test_what_html_said_stands_until_it_is_read_again() -> None:
     assert not is_listed(noindex, good(NOW + HOUR), good(NOW + HOUR - 9, digest=1, refusal=NOINDEX))
     assert is_listed(noindex, good(NOW + HOUR), good(NOW + HOUR, digest=1))
     assert is_listed(good(refusal=NOINDEX), good(NOW + HOUR)), "its headers said so"
-
-
-def test_late_visit_shows_that_two_contents_overlapped() -> None:
-    """Of two workers, one still has the old template, and sends it a second after the other sent the new one."""
-    sights = [good(NOW + minute * 60, digest=content) for minute, content in ((0, 1), (1, 1), (2, 2), (30, 2))]
-    assert last_change(page_of(*sights).content_history) == (NOW + 60, NOW + 120)
-    assert last_change(page_of(*sights, good(NOW + 29 * 60, digest=1)).content_history) is None
 
 
 # Answers that may concern one visitor only
@@ -171,7 +146,6 @@ def test_another_contrary_answer_confirms_after_a_minute(status: int, later: int
     [
         ([good(), answer(NOW + 10, 200, media_type="application/json")], True),
         ([good(), answer(NOW + 10), good(NOW + 20), answer(NOW + 10 + MINUTE)], True),
-        ([good(), answer(NOW + 10), answer(NOW + 9 + MINUTE, 403)], True),
         ([good(), answer(NOW + 10), answer(NOW + 10 + MINUTE, 403)], False),
         ([good(), *(answer(NOW + second, 302) for second in range(10, 99))], False),
         ([good(), answer(NOW + 10, 404)], False),
@@ -180,38 +154,11 @@ def test_another_contrary_answer_confirms_after_a_minute(status: int, later: int
         ([good(learned=True), answer(NOW + 10, 403, learned=True, denies_access=True)], False),
         ([good(), answer(NOW + 10, 403, denies_access=True)], True),
         ([good(), answer(NOW + 10, 404, is_unusual=True)], True),
-        ([answer(NOW), good(NOW + 10)], True),
-        ([answer(NOW, 404), answer(NOW + 10)], False),
         ([good(NOW + 60), answer(NOW), answer(NOW + 70)], True),
     ],
 )
 def test_one_visitors_answer_delists_no_good_page(seen: list[Observation], *, listed: bool) -> None:
     assert is_listed(*seen) is listed
-
-
-def test_page_of_an_included_type_stays_listed_whoever_visits() -> None:
-    """Such a type needs no confirmation, although search engines do not index it."""
-    plain = good()._replace(media_type="text/plain", listed_types=frozenset({"text/plain"}))
-    page = page_of(plain, plain._replace(at=NOW + HOUR))
-    assert page_verdict(page, {"text/plain"}, NOW + HOUR).listed
-
-
-def test_contradicted_good_pages_are_to_be_probed_once() -> None:
-    known: dict[str, Page] = {}
-
-    def conflicts(observation: Observation) -> list[str]:
-        merged = merge_batch(known, [observation])
-        known.update(merged.pages)
-        return merged.conflicting_paths
-
-    assert conflicts(answer(NOW - 10)) == []
-    assert conflicts(good()) == []
-    assert conflicts(answer(NOW + 10)) == ["/page"]
-    assert conflicts(answer(NOW + 11)) == []
-    assert conflicts(answer(NOW + 10 + MINUTE)) == ["/page"]
-    assert conflicts(good(NOW + 200)) == []
-    assert conflicts(answer(NOW + 210, is_probe=True)) == []
-    assert conflicts(answer(NOW + 220)) == []
 
 
 @pytest.mark.parametrize("learned", [False, True])
@@ -254,12 +201,6 @@ def test_new_statements_are_written_at_once(change: dict[str, object]) -> None:
     before = good(), good(NOW + 1)
     after = page_of(*before, good(NOW + 60)._replace(**change))
     assert {name: getattr(after, name) for name in change} == change
-
-
-def test_content_read_again_is_written_although_its_response_was_just_merged() -> None:
-    at = NOW + REFRESH_SECONDS
-    page = page_of(good(digest=7), good(at), good(at, digest=7))
-    assert page.content_history[0].last == at
 
 
 @pytest.mark.parametrize("age", [0, 59])
@@ -334,10 +275,3 @@ def test_edit_that_a_slow_clock_saw_is_dated_by_the_others(behind: int) -> None:
     date = lastmod(None, page, None, signals_of([page]), NOW + 20 * DAY).text
     assert date is not None
     assert "2025-06-25T" < date < "2025-06-26T"
-
-
-def test_page_that_varies_between_probes_is_not_dated() -> None:
-    steady = [good(NOW + hour * HOUR, digest=hour // 3) for hour in range(6)]
-    assert lastmod(None, page_of(*steady), None, SiteSignals(), NOW + DAY).text is not None
-    moved = page_of(*steady, good(NOW + 6 * HOUR, digest=VOLATILE))
-    assert lastmod(None, moved, None, SiteSignals(), NOW + DAY).text is None

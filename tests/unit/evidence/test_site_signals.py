@@ -6,7 +6,7 @@ import pytest
 
 from sitemap_middleware.evidence.merge import merge
 from sitemap_middleware.evidence.observations import Observation
-from sitemap_middleware.evidence.site_signals import SiteSignals, deployments
+from sitemap_middleware.evidence.site_signals import deployments
 from sitemap_middleware.models import Page
 
 from ...support.observed_pages import signals_of
@@ -28,11 +28,8 @@ def dated(path: str, value: int, *at: int, **more: object) -> Page:
     ("dates", "found"),
     [
         ([], []),
-        ([5, 5], []),
         ([5, 5, 5], [(5, 5)]),
         ([0, 60, 120], [(0, 120)]),
-        ([0, 60, 421], []),
-        ([0, 250, 500], [(0, 500)]),
         ([0, 1, 2, 9_000, 9_001, 9_002], [(0, 2), (9_000, 9_002)]),
         ([0, 1, 2, *range(9_000, 9_000 * 12, 9_000)], [(0, 2)]),
         ([0, 1, 2, *range(9_000, 9_000 * 15, 9_000)], []),
@@ -56,11 +53,6 @@ def test_a_date_within_a_minute_of_an_installation_is_the_installations(date: in
     assert signals.deployed_at(NOW + date) is is_found
 
 
-def test_files_were_deployed_between_the_first_and_the_last_date() -> None:
-    signals = SiteSignals(deployments=((10, 13), (20, 20)))
-    assert [moment for moment in range(30) if signals.deployed_at(moment)] == [10, 11, 12, 13, 20]
-
-
 def test_a_page_that_failed_is_no_evidence() -> None:
     gone = dated("/gone", NOW, NOW + DAY, status=404)
     pages = [gone, *(dated(f"/{number}", NOW, NOW + DAY) for number in range(3))]
@@ -74,7 +66,3 @@ def test_files_of_routes_count_as_pages() -> None:
 
 def test_times_of_responses_are_no_deployment() -> None:
     assert signals_of([dated(f"/{number}", NOW, NOW) for number in range(9)]).deployments == ()
-
-
-def test_signals_of_a_sample_are_known_up_to_its_time() -> None:
-    assert [SiteSignals(until=NOW).is_distinguishable(NOW + more) for more in (-1, 0, 1)] == [True, True, False]

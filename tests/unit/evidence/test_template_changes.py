@@ -118,27 +118,6 @@ def test_edits_during_a_layout_change_are_dated(own_routes: bool) -> None:
     assert [dated(pages, which, routes) for which in range(3)] == [(5, 9), (1, 2), (5, 9)]
 
 
-def test_banner_that_came_with_a_layout_leaves_other_edits_dated() -> None:
-    banner, edit = 2**60 + 5, number(91, 1)
-    pages = [
-        page((number(which), 1), (number(which), 5), (number(which) + FRAME + banner, 9), (number(which) + FRAME, 20))
-        for which in range(MIN_SAME_PAGES)
-    ]
-    pages += [*(changed(which, FRAME) for which in range(20, 60)), *calm(100)]
-    edited = page((number(91), 0), (number(91), 1), (edit, 2), (edit, 5), (edit + FRAME, 9), (edit + FRAME, 20))
-    assert dated([edited, *pages]) == (1, 2)
-    assert all(dated([edited, *pages], 1 + which) is None for which in range(len(pages)))
-
-
-def test_edit_on_a_flapping_page_is_dated_after_two_more_contents() -> None:
-    sights = [(number(0), 1), (number(0) + FRAME, 5), (number(0), 9), (number(0) + FRAME, 10)]
-    other = page((number(1), 1), (number(1) + FRAME, 5), (number(1), 9))
-    sights += [(number(0, 1), 20), (number(0, 1), 30)]
-    assert dated([page(*sights), other, *calm(40)]) is None
-    sights += [(number(0, 2), 40), (number(0, 2), 50)]
-    assert dated([page(*sights), other, *calm(40)]) == (30, 40)
-
-
 def test_passing_text_of_many_pages_is_not_their_content() -> None:
     sorry = number(99)
     pages = [
@@ -170,14 +149,6 @@ def test_changed_layout_dates_no_page_and_replaces_its_history() -> None:
     before = page((number(9), 0), (number(9), 1), (edit, 2), (edit, 4), (last, 8), (last, 9))
     assert [dated([before, *pages], which) for which in range(2)] == [None, None]
     assert dated([*pages, *calm(50)]) is None, "many more pages changed than around other times"
-
-
-def test_template_of_a_route_is_recognised_among_pages_that_always_change() -> None:
-    """One page of the route differs at every visit, so four show its template: all that changed."""
-    always_new = page(*((number(50, hour), hour) for hour in range(0, 20, 5)))
-    pages = [*(changed(which) for which in range(MIN_SEEN_PAGES - 1)), always_new, *calm(50)]
-    routes = ["/shop/{x}"] * MIN_SEEN_PAGES + ["/{x}"] * 50
-    assert {dated(pages, which, routes) for which in range(MIN_SEEN_PAGES - 1)} == {None}
 
 
 def test_an_edit_after_such_a_moment_is_dated() -> None:

@@ -58,15 +58,12 @@ def test_exclude_covers_what_its_pattern_matches(protocol: str, exclude: str, go
     ("option", "pattern", "nearest"),
     [
         ("exclude", "/amdin/*", "/admin"),
-        ("exclude", "/amdin", "/admin"),
         ("exclude", "/admin/user/*", "/admin/users"),
         ("exclude", "/post/*", "/posts/{slug}"),
-        ("exclude", "/posts/", "/posts/{slug}"),
         ("exclude", "/internal/*", None),
         ("exclude", "/api/<version>/x", None),
         ("include", "/abuot", "/about"),
         ("learn", "/post/<slug>", "/posts/{slug}"),
-        ("learn", "/postss/*", "/posts/{slug}"),
     ],
 )
 def test_unmatched_pattern_gets_one_warning_and_a_line_in_the_report(
@@ -98,15 +95,10 @@ def test_several_patterns_in_one_text_are_recognised(protocol: str, caplog: pyte
     ("option", "pattern"),
     [
         ("exclude", "/admin/*"),
-        ("exclude", "/about/*"),
         ("exclude", "/posts/draft-*"),
-        ("exclude", "/posts/welcome"),
         ("exclude", "/posts/*"),
         ("exclude", "/posts/<slug>"),
-        ("exclude", "/posts/{anything}"),
         ("exclude", "/admin/users/7"),
-        ("exclude", "/admin/*/7"),
-        ("exclude", "*/archive"),
         ("exclude", "/static/*"),
         ("include", "/feed/of/another/app"),
         ("include", "/about"),

@@ -10,7 +10,6 @@ import pytest
 
 from sitemap_middleware import Entry, sitemap
 from sitemap_middleware.evidence.dates import w3c_from_timestamp
-from sitemap_middleware.exceptions import ValuesError
 from sitemap_middleware.listing.url_report import PageChange
 from sitemap_middleware.models import Site
 
@@ -66,15 +65,6 @@ def test_the_url_of_a_page_of_a_named_section_has_the_root_path_once() -> None:
     ]
 
 
-def test_a_page_with_too_long_a_history_is_not_new() -> None:
-    sample = site({"/": Page()})
-    for number in range(12):
-        sample.pages["/"] = Page(body=b"<main>Issue %d of the paper</main>" % number)
-        sample.visit("/")
-        sample.clock.pass_(10 * DAY)
-    assert kinds(sample, NOW + 1) == {}
-
-
 def expired(page: Page, at: int) -> Page:
     return page.with_headers(("X-Robots-Tag", f"unavailable_after: {formatdate(at, usegmt=True)}"))
 
@@ -96,21 +86,6 @@ def test_a_page_was_dropped_between_its_last_good_answer_and_the_present_one(sta
         )
     ]
     assert kinds(sample, NOW + 6 * DAY) == {}
-
-
-def test_a_page_was_dropped_when_its_contrary_answer_was_confirmed() -> None:
-    sample = site({"/page": Page()})
-    sample.visit("/page")
-    sample.pages["/page"] = Page(403)
-    for _ in range(2):
-        sample.clock.pass_(2 * DAY)
-        sample.visit("/page")
-    (change,) = changes(sample, NOW + 1)
-    assert (change.kind, change.at, change.last_good) == (
-        "dropped",
-        w3c_from_timestamp(NOW + 4 * DAY),
-        w3c_from_timestamp(NOW),
-    )
 
 
 def test_a_page_was_dropped_when_its_unavailable_after_passed() -> None:
@@ -149,12 +124,6 @@ def test_a_page_changed_if_its_lastmod_is_not_earlier(modified: date | None, sin
     sample = site({"/posts/{slug}": Page()}, marks=marks)
     expected = [("changed", f"{BASE}/posts/rye", "the developer's date")] if is_reported else []
     assert [(change.kind, change.url, change.reason) for change in changes(sample, since)] == expected
-
-
-def test_values_that_fail_are_an_error() -> None:
-    sample = site({"/posts/{slug}": Page()}, marks={"/posts/{slug}": sitemap(values=lambda: 1 / 0)})
-    with pytest.raises(ValuesError, match="ZeroDivisionError"):
-        changes(sample, 0)
 
 
 LINKS = {
