@@ -39,6 +39,8 @@ _ASCII_CODECS: Final = frozenset(
 for _codec in _ASCII_CODECS:
     codecs.lookup(_codec)  # imports it: a page must not have the thread that parses it import one
 _NO_TEXT: Final = re.compile(r"[\0-\x08\x0e-\x1f\ufffd]")
+_XML_TEXT_ELEMENT: Final = re.compile(r"<((script|style|title|textarea|iframe|noframes)(?:\s[^<>]*)?)/>")
+"""An element of XHTML that has no content, and would hold all that follows if it were HTML."""
 _CANONICAL_EXCLUSIONS: Final = ("hreflang", "lang", "media", "type")
 """Search engines ignore a canonical link with one of these attributes."""
 
@@ -78,16 +80,19 @@ class HtmlFacts(NamedTuple):
     """The targets of its first and its last links."""
 
 
-def parse_html(body: bytes, charset: str | None = None, *, path: str = "", is_truncated: bool = False) -> HtmlFacts:
+def parse_html(
+    body: bytes, charset: str | None = None, *, path: str = "", is_truncated: bool = False, is_xml: bool = False
+) -> HtmlFacts:
     """Parse an HTML body, or the beginning of one, in bounded time.
 
-    `charset` is that of the Content-Type, and `path` the page's own.
+    `charset` is that of the Content-Type, and `path` the page's own. `is_xml` says whether browsers read it as XML.
     """
     unread = ""
     if is_truncated or len(body) > MAX_HTML_BYTES:
         unread = f"is larger than {MAX_HTML_BYTES // 1024:,} kB"
         body = body[:KEPT_BODY_BYTES]
-    text, reason = _bounded(decode_html(body, charset))
+    text = decode_html(body, charset)
+    text, reason = _bounded(_XML_TEXT_ELEMENT.sub(r"<\1></\2>", text) if is_xml else text)
     unread = unread or reason
     tree = LexborHTMLParser(text)
     if tree.body is None:

@@ -116,7 +116,8 @@ def _read_html(captured: CapturedResponse, headers: ResponseHeaders, path: str) 
     body, is_complete = sample, not captured.is_truncated
     if codings:
         body, is_complete = decode_body(sample, codings, MAX_HTML_BYTES)
-    html = parse_html(body, charset, path=path, is_truncated=not is_complete)
+    is_xml = headers.media_type != "text/html"
+    html = parse_html(body, charset, path=path, is_truncated=not is_complete, is_xml=is_xml)
     if is_complete or not codings or html.noindex:
         return html
     is_cut = body != sample and len(body) < MAX_HTML_BYTES and not captured.is_truncated

@@ -243,3 +243,10 @@ def test_other_metadata_counts_after_what_the_parser_may_not_read() -> None:
     after = "<link rel=canonical href=/a><link rel=canonical href=/b hreflang=de><meta http-equiv=refresh content='0; url=/c'>"
     facts = parse_html(f"{TOO_DEEP}{after}".encode())
     assert (facts.noindex, facts.canonical, facts.instant_refresh) == (False, "/a", "/c")
+
+
+@pytest.mark.parametrize("before", ["<script src='a.js'/>", '<script\nsrc="a" />', "<textarea/><iframe a='/'/>"])
+def test_element_of_xhtml_that_has_no_content_hides_no_meta_tag(before: str) -> None:
+    page = f"<html><head>{before}<meta name='robots' content='noindex'/></head><body>x</body></html>".encode()
+    assert parse_html(page, is_xml=True).noindex
+    assert not parse_html(page).noindex, "in HTML, browsers read the meta tag as text"
