@@ -57,21 +57,12 @@ class Candidate(NamedTuple):
     """The path of the page of its part that has the same content and is listed instead, if there is one."""
 
 
-def route_candidates(snapshot: SiteSnapshot, providers: Collection[Provider]) -> list[Candidate]:
-    """The static routes, except those of these providers, in the order of their paths."""
-    routes = snapshot.table.static(snapshot.site)
-    return _with_pages(snapshot, (route for route in routes if route.settings.values not in providers))
-
-
 def provider_candidates(
     snapshot: SiteSnapshot, providers: Providers, provider: Provider, routes: Sequence[Route], report: ProviderReport
 ) -> Iterator[Candidate]:
-    """The pages that a provider enumerates of its routes, each once, in its order.
+    """The pages that a provider enumerates of its routes, each once. Raises `ValuesError` if the provider fails.
 
     A view may also have static routes, by default parameters. They follow at the end, unless the provider gives them.
-
-    Raises:
-        ValuesError: the provider fails.
     """
     site, table = snapshot.site, snapshot.table
     static = {route.path: route for route in table.static(site) if route.settings.values is provider}
@@ -86,7 +77,7 @@ def provider_candidates(
                     report.skip(loc, f"it is a page of the app's own route {owner.path}, which is listed as such")
             elif decoded in static or not table.is_static(site, decoded):  # else it is a page of another view
                 yield Candidate(path, static.pop(decoded, route), observed.get(path), entry=entry)
-    yield from _with_pages(snapshot, static.values())
+    yield from with_pages(snapshot, static.values())
 
 
 def learned_candidates(snapshot: SiteSnapshot, pages: Collection[Page]) -> Iterator[Candidate]:
@@ -142,7 +133,7 @@ def decode_path(path: str) -> str:
     return unquote(path) if "%" in path else path
 
 
-def _with_pages(snapshot: SiteSnapshot, routes: Iterable[Route]) -> list[Candidate]:
+def with_pages(snapshot: SiteSnapshot, routes: Iterable[Route]) -> list[Candidate]:
     """Static routes as candidates, with what was observed of each. A path that no URL can express is left out."""
     quoted = {path: route for route in routes if (path := quote_path(route.path))}
     pages = snapshot.find_pages(quoted)

@@ -28,7 +28,7 @@ from .candidates import (
     decode_path,
     learned_candidates,
     provider_candidates,
-    route_candidates,
+    with_pages,
 )
 from .policy import EvaluationContext, ListingPolicy
 from .provider_items import ProviderReport
@@ -72,9 +72,10 @@ class EntryBuilder:
     # Candidates
 
     def route_candidates(self, context: EvaluationContext) -> list[Candidate]:
-        """The static routes, except those that a provider enumerates."""
+        """The static routes, except those that a provider enumerates, in the order of their paths."""
         enumerated = {provider for provider, _ in context.providers.values()}
-        return route_candidates(context.snapshot, enumerated)
+        routes = context.snapshot.table.static(context.snapshot.site)
+        return with_pages(context.snapshot, (route for route in routes if route.settings.values not in enumerated))
 
     def _listed_providers(self, snapshot: SiteSnapshot) -> dict[str, tuple[Provider, list[Route]]]:
         """The providers of a site and their routes that are not excluded, by the name of the provider's section."""
@@ -114,11 +115,7 @@ class EntryBuilder:
     def provider_entries(
         self, context: EvaluationContext, provider: Provider, routes: Sequence[Route]
     ) -> Generator[SitemapUrl]:
-        """The entries of the pages that a provider enumerates, in its order.
-
-        Raises:
-            ValuesError: the provider fails.
-        """
+        """The entries of the pages that a provider enumerates. Raises `ValuesError` if the provider fails."""
         report = ProviderReport()
         yield from self._entries(context, self.provider_candidates(context, provider, routes, report))
         self._warn_of_items(provider, report)

@@ -50,13 +50,10 @@ def _explain(entries: EntryBuilder, context: EvaluationContext, path: str) -> Ex
     if loc is None:
         return Explanation(path, None, False, LOC_LENGTH_REASON)
     route = snapshot.table.find_route(snapshot.site, path)
-    report, candidate = None, None
-    if route is None:
-        candidate = _find_in_named_sections(entries, context, loc)
-    elif route.builder is not None:
-        report, candidate = _find_provided(entries, context, route, quoted)
+    if route is None or route.builder is not None:
+        report, candidate = _find_provided(entries, context, route, quoted, loc)
     else:
-        candidate = _find_candidate(context, route, quoted)
+        report, candidate = None, _find_candidate(context, route, quoted)
     if report is not None and report.failure:
         return Explanation(path, loc, False, str(report.failure), route=route)
     skipped = report.messages() if report else ()
@@ -70,52 +67,36 @@ def _explain(entries: EntryBuilder, context: EvaluationContext, path: str) -> Ex
         )
         page = snapshot.find_pages([quoted]).get(quoted)
         return Explanation(path, loc, False, reason, route=matching, page=page, skipped=skipped)
-    route, page = candidate.route, candidate.page
     _, verdict = entries.policy.evaluate(context, candidate)
-    if not verdict.listed:
-        return Explanation(path, loc, False, verdict.reason, route=route, page=page, skipped=skipped)
-    entry, lastmod, changefreq = entries.build_entry(context, loc, candidate)
-    return Explanation(
-        path,
-        loc,
-        True,
-        verdict.reason,
-        entry,
-        lastmod.source,
-        route,
-        page,
-        None if changefreq is None else changefreq.source,
-        skipped,
+    explanation = Explanation(
+        path, loc, verdict.listed, verdict.reason, route=candidate.route, page=candidate.page, skipped=skipped
     )
+    if not verdict.listed:
+        return explanation
+    entry, lastmod, changefreq = entries.build_entry(context, loc, candidate)
+    changefreq_source = None if changefreq is None else changefreq.source
+    return replace(explanation, entry=entry, lastmod_source=lastmod.source, changefreq_source=changefreq_source)
 
 
 def _find_provided(
-    entries: EntryBuilder, context: EvaluationContext, route: Route, quoted: str
+    entries: EntryBuilder, context: EvaluationContext, route: Route | None, quoted: str, loc: str
 ) -> tuple[ProviderReport | None, Candidate | None]:
-    """Look up a percent-encoded path among the pages of its route's provider.
+    """Look up a percent-encoded path among the pages of its route's provider, or its loc in the named sections.
 
-    No report means that the route is excluded. The provider is read to its end, so that the report counts all items
-    that were left out.
+    No report means that the route is excluded, or that no section has the loc. A provider is read to its end, so that
+    the report counts all items that were left out.
     """
     for provider, routes in context.providers.values():
-        if provider is route.settings.values:
+        may_have_it = provider.section is not None if route is None else provider is route.settings.values
+        if may_have_it:
             report, found = ProviderReport(), None
             with suppress(ValuesError):  # the report has it
                 for candidate in entries.provider_candidates(context, provider, routes, report):
-                    found = candidate if candidate.path == quoted else found
-            return report, found
+                    if (route is None and candidate.loc == loc) or (route is not None and candidate.path == quoted):
+                        found = candidate
+            if route is not None or found is not None:
+                return report, found
     return None, None
-
-
-def _find_in_named_sections(entries: EntryBuilder, context: EvaluationContext, loc: str) -> Candidate | None:
-    """Look a loc up in the named sections. Sections that fail are skipped."""
-    for provider, routes in context.providers.values():
-        if provider.section is not None:
-            with suppress(ValuesError):
-                for candidate in entries.provider_candidates(context, provider, routes, ProviderReport()):
-                    if candidate.loc == loc:
-                        return candidate
-    return None
 
 
 def _find_candidate(context: EvaluationContext, route: Route, quoted: str) -> Candidate | None:

@@ -82,11 +82,7 @@ class EvaluatedUrl(NamedTuple):
 def evaluated_urls(
     entries: EntryBuilder, context: EvaluationContext, media_types: Collection[str]
 ) -> Iterator[EvaluatedUrl]:
-    """The URLs of static routes, of providers and of learned pages, each once.
-
-    Raises:
-        ValuesError: a provider fails.
-    """
+    """The URLs of static routes, of providers and of learned pages. Raises `ValuesError` if a provider fails."""
     site, digests = context.snapshot.site, link_digests(context.snapshot)
     for candidate in _candidates(entries, context):
         page = candidate.page

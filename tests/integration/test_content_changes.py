@@ -46,21 +46,6 @@ def test_a_change_that_was_seen_twice_dates_the_page(protocol: str) -> None:
 
 
 @BOTH
-def test_a_change_within_more_than_a_day_gives_a_day_alone(protocol: str) -> None:
-    site = SampleSite(protocol, {"/": html("One")})
-    site.visit("/")
-    site.clock.pass_(3600)
-    site.visit("/")
-    site.clock.pass_(3 * DAY)
-    site.pages["/"] = html("Two")
-    changed = w3c_from_timestamp(int(site.clock()))[:10]
-    site.visit("/")
-    site.clock.pass_(3600)
-    site.visit("/")
-    assert home(site) == {"lastmod": changed}
-
-
-@BOTH
 def test_content_that_comes_and_goes_dates_nothing(protocol: str) -> None:
     site = SampleSite(protocol, {"/": html("One")})
     for number in range(20):
@@ -142,17 +127,6 @@ def test_learned_pages_that_all_say_the_same_are_soft_404s(protocol: str) -> Non
     app.flush()
     assert site.locs() == ["http://testserver/p/0"]
     assert app.explain("/p/3").reason == "it has the same content as /p/0, which was known before it"
-
-
-@BOTH
-def test_other_spellings_of_a_path_neither_delist_nor_add_pages(protocol: str) -> None:
-    site = SampleSite(protocol, {"/posts/{x}": html("The seventh post")}, learn="/posts/{x}", verify=False)
-    site.visit("/posts/seven")
-    site.clock.now += 60
-    site.visit("/posts/Seven", "/posts/SEVEN")
-    assert site.locs() == ["http://testserver/posts/seven"]
-    site.visit("/posts/sEVEN", "/posts/seveN", "/posts/sevEN")
-    assert site.locs() == ["http://testserver/posts/seven"]
 
 
 BROTLI = next(filter(find_spec, ("brotli", "brotlicffi")), None)

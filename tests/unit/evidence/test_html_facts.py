@@ -124,38 +124,6 @@ def test_charset_comes_from_bom_header_meta_or_utf_8(body: bytes, charset: str |
     assert decode_html(body, charset) == text
 
 
-UTF_16 = "<meta name=robots content=noindex>"
-
-
-@pytest.mark.parametrize(
-    ("body", "charset"),
-    [
-        *((UTF_16.encode("utf-16-le"), label) for label in ("utf-16", "UTF-16LE")),
-        (UTF_16.encode("utf-16-be"), "utf-16be"),
-        *((UTF_16.encode(), label) for label in ("utf-16", "utf-16be", "utf-32", "cp037")),
-        *((UTF_16.encode(), label) for label in ("utf-7", "iso-2022-kr", "unicode-escape", "us-ascii")),
-    ],
-)
-def test_header_charset_is_read_as_browsers_know_it(body: bytes, charset: str) -> None:
-    assert decode_html(body, charset) == UTF_16
-    assert parse_html(body, charset).noindex
-
-
-@pytest.mark.parametrize(
-    "before",
-    [
-        *(f'<meta charset="{label}">' for label in ("utf-16", "utf-16be", "utf-32", "cp037", "no-such")),
-        "<!-- was: <meta charset=utf-16le> -->",
-        "<script>var t='<meta charset=cp037>'</script>",
-    ],
-)
-def test_no_meta_tag_makes_ascii_unreadable(before: str) -> None:
-    assert decode_html(f"{before}é".encode(), None) == f"{before}é"
-    assert decode_html(f"{before}é".encode(), "no-such") == f"{before}é"
-    later = before + "<meta charset=windows-1252>€"
-    assert decode_html(later.encode("cp1252"), None) == later
-
-
 NOINDEX = b'<meta name="robots" content="noindex"><link rel="canonical" href="/a">'
 TOO_DEEP = "<div>" * (MAX_DEPTH + 1)
 UNREADABLE = {

@@ -207,37 +207,6 @@ def test_generated_last_modified_is_not_a_date(kind: str, clock: str, every: int
     assert len(texts) <= (2 if (kind, clock) == ("stated day", "a week ago") else 0)
 
 
-HONEST = {
-    "old": ([-400 * DAY - 17], 0),
-    "old, at midnight": ([NOW // DAY * DAY - NOW - 400 * DAY], 0),
-    "edited two days before": ([-2 * DAY - 17], 0),
-    "edited once while seen": ([-90 * DAY - 17, 4 * DAY + 1234], 0),
-    "edited once, to the hour": ([-90 * DAY - 17, (NOW + 4 * DAY) // HOUR * HOUR - NOW], 0),
-    "edited thrice": ([-90 * DAY - 17, 2 * DAY + 1234, 5 * DAY + 17, 8 * DAY + 4321], 0),
-    "saved once more without an edit": ([-90 * DAY - 17, 2 * DAY + 1234, 5 * DAY + 17], 1),
-}
-"""When pages are edited, by the time at which they are first seen; and the last of how many edits keep the content."""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("every", [1200, 7 * HOUR, DAY])
-@pytest.mark.parametrize("server", HONEST)
-@pytest.mark.parametrize("kind", KINDS)
-def test_an_honest_date_is_believed(kind: str, server: str, every: int) -> None:
-    edits, cached = HONEST[server]
-
-    def number(at: int) -> int:
-        return max(0, sum(NOW + edit <= at for edit in edits) - 1)
-
-    texts = found_over_time(
-        kind, every, lambda at: NOW + edits[number(at)], lambda at: min(number(at), len(edits) - 1 - cached)
-    )
-    length = 10 if kind == "stated day" else 20
-    assert texts[-1][:length] == w3c_from_timestamp(NOW + edits[-1])[:length]
-    spans = [(w3c_from_timestamp(NOW + edit)[:10], w3c_from_timestamp(NOW + edit + 2 * every)[:10]) for edit in edits]
-    assert all(any(first <= text[:10] <= last for first, last in spans) for text in texts)
-
-
 @pytest.mark.parametrize("name", ["its Last-Modified", STATED])
 def test_date_that_moves_twice_without_content_is_not_a_date(name: str) -> None:
     kind = "stated moment" if name == STATED else "Last-Modified"

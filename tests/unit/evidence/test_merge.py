@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.evidence.dates import CLOCK_SKEW_SECONDS, w3c_from_timestamp
+from sitemap_middleware.evidence.dates import w3c_from_timestamp
 from sitemap_middleware.evidence.lastmod import lastmod
 from sitemap_middleware.evidence.merge import (
     CONFIRMATION_SECONDS,
@@ -228,26 +228,6 @@ def test_new_content_is_to_be_requested_once_unless_it_varied_lately() -> None:
 
 
 # Clocks
-
-
-@pytest.mark.parametrize("ahead", [CLOCK_SKEW_SECONDS + 1, 400 * DAY])
-@pytest.mark.parametrize(
-    "false",
-    [
-        {"status": 404},
-        {"refusal": "its X-Robots-Tag says noindex"},
-        {"media_type": "application/json", "is_probe": True},
-        {"digest": 2, "is_read": True, "refusal": NOINDEX},
-    ],
-)
-def test_page_seen_in_the_future_is_learned_again_at_the_next_visit(ahead: int, false: dict[str, object]) -> None:
-    frozen = page_of(good(NOW - DAY, digest=1), good(NOW + ahead)._replace(**false))
-    assert not page_verdict(frozen).listed
-    healed = merge_batch({"/page": frozen}, [good(digest=1)], NOW).pages["/page"]
-    assert healed == merge(None, good(digest=1))
-    kept = page_of(good(NOW + ahead, digest=1, learned=True))
-    gone = merge_batch({"/page": kept}, [answer(NOW, 404, learned=True)], NOW).pages["/page"]
-    assert (gone.status, gone.first_seen, gone.last_seen, gone.content_history) == (404, NOW, NOW, ())
 
 
 @pytest.mark.parametrize("delay", [-60, 0, 3 * HOUR, MAX_DELAY_SECONDS])

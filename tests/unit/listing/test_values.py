@@ -150,17 +150,6 @@ def test_pages_of_mounted_apps_are_explained_and_have_the_root_path_once(make: A
     assert asyncio.run(within_an_event_loop())
 
 
-def test_providers_are_asked_again_once_max_age_has_passed() -> None:
-    posts = [{"slug": "a"}]
-    site = ValuesSite(on_flask(lambda: posts), max_age=60)
-    assert site.paths() == ["/posts/a"]
-    posts.append({"slug": "b"})
-    site.clock.pass_(59)
-    assert site.paths() == ["/posts/a"]
-    site.clock.pass_(1)
-    assert site.paths() == ["/posts/a", "/posts/b"]
-
-
 @ROUTERS
 def test_a_provider_of_nothing_lists_nothing(make: Any) -> None:
     site = ValuesSite(make([]))
@@ -623,15 +612,6 @@ def test_values_and_hidden_pages_file_like_names_slashes_and_include() -> None:
     assert sorted(site.paths()) == ["/files/a", "/files/a.json", "/files/a/"]
     site.request("/files/a.json")
     assert sorted(site.paths()) == ["/files/a", "/files/a/"]
-
-
-def test_values_of_a_view_win_over_learning_of_its_blueprint() -> None:
-    app, blueprint = flask.Flask("site", static_folder=None), flask.Blueprint("blog", "blog")
-    blueprint.add_url_rule("/posts/<slug>", "post", text(SLUGS))
-    app.register_blueprint(sitemap(learn=True)(blueprint))
-    site = ValuesSite(app)
-    site.request("/posts/three")
-    assert site.locs() == PAGES
 
 
 def test_static_routes_of_a_provider_come_where_it_gives_them_or_last() -> None:
