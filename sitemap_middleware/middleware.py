@@ -7,9 +7,8 @@ import os
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypedDict, Unpack, cast
 
-from .adapters.installation import app_around_route, find_middleware, install_once
+from .adapters.installation import adapter_class, app_around_route, detect_protocol, find_middleware, install_once
 from .adapters.metrics import metrics_reporter
-from .adapters.protocol_detection import adapter_class, detect_protocol
 from .exceptions import OptionError
 from .options.sources import CONFIG_PLACE, Setting, collect_settings, warn_of_unknown_keys
 from .options.table import OPTIONS, refuse_unknown, validate_options

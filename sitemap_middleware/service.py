@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import logging
+import threading
 import time
 import weakref
 from collections.abc import Callable
@@ -41,7 +42,7 @@ from .routing.hosts import SiteResolver
 from .stores.base import Store
 from .stores.breaker import GuardedStore, StoreClock
 from .stores.sqlite import MemoryStore
-from .util import FaultLog, call_before_threads_are_joined
+from .util import FaultLog
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
 
@@ -132,11 +133,7 @@ class SitemapService(ServiceInspection):
         """Track the page that a request is for, before the app runs; None if the request is not evidence.
 
         Only a request that an anonymous crawler could have sent for the whole page is
-        evidence. Others are counted by reason.
-
-        Args:
-            request: the request.
-            key: by which the adapter looks up the page of the next such request.
+        evidence. Others are counted by reason. The adapter looks up the page of the next such request by the key.
         """
         try:
             reason = self.ignore_reason(request)
@@ -306,4 +303,6 @@ def close_all(timeout: float = SHUTDOWN_TIMEOUT_SECONDS) -> None:
 
 
 atexit.register(close_all)
-call_before_threads_are_joined(_begin_shutdown)
+# `threading._register_atexit` (since Python 3.9) is called before non-daemon threads, such as AnyIO's, are joined.
+# Without it, `atexit` calls the function after that, and the exit may wait for requests that run in the background.
+getattr(threading, "_register_atexit", atexit.register)(_begin_shutdown)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import logging
 import os
 import threading
@@ -188,10 +187,3 @@ def resolve(future: Future[T], work: Callable[[], T]) -> None:
         future.set_result(work())
     except Exception as error:
         future.set_exception(error)
-
-
-def call_before_threads_are_joined(function: Callable[[], None]) -> None:
-    """Call a function when the interpreter exits, before it waits for threads that are not daemons."""
-    # `threading._register_atexit` (since Python 3.9) is called before non-daemon threads, such as AnyIO's, are joined.
-    # Without it, `atexit` calls the function after that, and the exit may wait for requests that run in the background.
-    getattr(threading, "_register_atexit", atexit.register)(function)

@@ -148,13 +148,7 @@ class ResponseCollector:
         on_endless: Callable[[], object] = bool,
         on_complete: Callable[[], object] = bool,
     ) -> None:
-        """Collect nothing yet.
-
-        Args:
-            max_bytes: the longest body; None if any length will do.
-            on_endless: called if the body is longer, or has no end. It stops the app.
-            on_complete: called when the app has sent the whole response.
-        """
+        """`on_endless` is called if the body is longer than `max_bytes`, or has no end, to stop the app."""
         self.status: int = 0
         self._headers: list[tuple[str, str]] = []
         self._parts: list[bytes] = []

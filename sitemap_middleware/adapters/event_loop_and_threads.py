@@ -65,15 +65,7 @@ def collect_on_loop(
 ) -> Generator[list[Any]]:
     """Yield the batches of an async source on this thread; one task on an event loop reads it.
 
-    Args:
-        call_soon: has the event loop call a function with arguments.
-        source: an async iterable, or an awaitable of any iterable.
-        context: the context in which the source is read.
-        queue: passes the batches.
-        seconds: how long to wait for a batch.
-
-    Raises:
-        ValuesError: the source fails, or gives no item in time.
+    Raises `ValuesError` if the source fails, or gives no batch within so many seconds.
     """
     try:
         bridge = AsyncBridge(call_soon, source, context, queue)

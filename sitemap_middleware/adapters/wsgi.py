@@ -286,11 +286,6 @@ def observed_body(body: Any, listener: BodyListener, file_wrapper: Any) -> Any:
 
     What a server may treat otherwise than by iterating is returned as it is: it uses the length of a list, and
     recognises a file by its type, to send it in a faster way. A file is read here without moving its position.
-
-    Args:
-        body: what the app returned.
-        listener: gets the events.
-        file_wrapper: the server's, from the environ.
     """
     kind, is_file = type(body), _is_server_file(body, file_wrapper)
     if kind in (list, tuple):

@@ -61,10 +61,7 @@ class ServiceInspection:
     def explain(self, path: str, snapshot: SiteSnapshot | None = None) -> Explanation:
         """Explain why a decoded path is listed or not.
 
-        Args:
-            path: decoded.
-            snapshot: the site at some moment. Default: now, after a flush, the site of base_url, or else the first
-                one that was requested.
+        Without a snapshot it is of the default site (`SiteResolver.default_site`) now, after a flush.
         """
         if snapshot is not None:
             return self._explain(path, snapshot)
@@ -169,18 +166,14 @@ class ServiceInspection:
     def complete_routes(self, site: Site, async_collector: AsyncCollector | None = None) -> None:
         """Complete the routes as the first request for the sitemap does. It may call `values`.
 
-        Args:
-            site: the site.
-            async_collector: reads async ones on the app's event loop; None reads them on a separate loop.
+        Without `async_collector`, async ones are read on a separate loop.
         """
         self._entries.complete_routes(site, self.app_routes.reload(), async_collector)
 
     def sites(self, wanted: Site | None = None) -> list[Site]:
-        """A site, and after it the sites of the hosts that the options and routes name.
+        """A site, by default that of base_url or localhost, and the sites of the hosts that options and routes name.
 
-        Args:
-            wanted: the first site. Default: that of base_url, or else localhost. If base_url excludes it, there are
-                no sites at all.
+        If base_url excludes the wanted site, there are none.
         """
         base = self.options.site
         first = wanted or base or Site("http", "localhost", loopback=True)

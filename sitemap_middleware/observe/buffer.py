@@ -43,14 +43,7 @@ class ResponseBuffer:
         capacity: int = MAX_PENDING_RESPONSES,
         interval: float = FLUSH_INTERVAL_SECONDS,
     ) -> None:
-        """Start empty, and without a thread.
-
-        Args:
-            save: saves a batch, which may be empty. If it raises, the batch stays pending.
-            clock: returns POSIX seconds.
-            capacity: pending responses, at most.
-            interval: seconds between two flushes.
-        """
+        """`save` saves a batch, which may be empty. If it raises, the batch stays pending."""
         self.seen: int = 0
         self.dropped: int = 0
         self._save = save
@@ -107,8 +100,7 @@ class ResponseBuffer:
     def flush(self, timeout: float = -1) -> None:
         """Save all that is pending, in this thread. If saving fails, it stays pending and the error is raised.
 
-        Args:
-            timeout: seconds to wait for a flush in progress; without end if negative.
+        It waits so many seconds for a flush in progress, without end if negative.
         """
         if not self._flush_lock.acquire(timeout):
             return

@@ -5,7 +5,6 @@ Runs on the background thread, and on a thread that flushes.
 
 from __future__ import annotations
 
-import logging
 import math
 import re
 import secrets
@@ -65,8 +64,6 @@ MAX_WAIT_MILLISECONDS: Final = 20
 
 _URL_NAME: Final = re.compile(r"(?:ur[il]|path|info)$")
 """Headers that state the requested path."""
-
-log: logging.Logger = logging.getLogger("sitemap_middleware")
 
 
 @dataclass(slots=True)
@@ -239,7 +236,15 @@ class Ingester:
                 in_doubt += map(unquote, merged.conflicting_paths)
             for path in merged.unread_paths:
                 self._tracker.sampler.forget((site.store_key, unquote(path)))
-            self._count_refused(len(refused))
+            if refused:
+                self.refused += len(refused)
+                self._warn_once(
+                    "refused",
+                    "new pages are not stored: a route has max_pages_per_route=%d pages, or the site has max_pages=%d;"
+                    " raise these options of SitemapMiddleware if the pages belong to the site, else exclude them",
+                    self._options.page_limits.route,
+                    self._options.page_limits.site,
+                )
         if self._options.verify:
             self._prober.ask(site, in_doubt)
         self.merged += len(observations)
@@ -280,16 +285,6 @@ class Ingester:
 
     def _may_ask(self, response: CapturedResponse) -> bool:
         return self._options.verify and self._prober.may_request(response.site, response.path)
-
-    def _count_refused(self, count: int) -> None:
-        if count and not self.refused:
-            log.warning(
-                "new pages are not stored: a route has max_pages_per_route=%d pages, or the site has max_pages=%d;"
-                " raise these options of SitemapMiddleware if the pages belong to the site, else exclude them",
-                self._options.page_limits.route,
-                self._options.page_limits.site,
-            )
-        self.refused += count
 
     def _clean_up(self, site: StoreKey, now: int) -> None:
         """Delete outdated pages from the store, in one process once an hour."""

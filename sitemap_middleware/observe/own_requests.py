@@ -107,15 +107,7 @@ class RunningRequests:
         on_response: Callable[[CapturedResponse], object],
         on_failure: Callable[[str, Exception], object],
     ) -> None:
-        """Begin with none.
-
-        Args:
-            live: the live request that they imitate.
-            site: the site.
-            hanging: the requests of this process that hang. Each takes a thread of the app.
-            on_response: called with each response.
-            on_failure: called with the decoded path of each page that gave none, and why.
-        """
+        """`hanging` has the requests of this process that hang: each takes a thread of the app."""
         self._live = live
         self._site = site
         self._hanging = hanging

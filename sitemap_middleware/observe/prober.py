@@ -146,14 +146,7 @@ class Prober:
         observe: Callable[[CapturedResponse], None],
         may_request: Callable[[Site, str], bool],
     ) -> None:
-        """Start without requests.
-
-        Args:
-            store: has the leases, and on servers with one thread the pages that hang.
-            clock: returns POSIX seconds.
-            observe: receives the responses.
-            may_request: whether a decoded path of a site may be requested.
-        """
+        """The store has the leases, and on servers with one thread the pages that hang."""
         self._store = store
         self._clock = clock
         self._observe = observe
@@ -227,11 +220,7 @@ class Prober:
     ) -> None:
         """Request what is due, behind a request for the sitemap or within it, and wait a moment for that.
 
-        Args:
-            request: the request for the sitemap.
-            site: the site whose pages are requested.
-            unvisited: returns the decoded paths of which nothing is known. Called only now and then.
-            marked: returns the decoded paths to request whatever is known of them.
+        `unvisited` returns the decoded paths of which nothing is known, `marked` those to request whatever is known.
         """
         if request.runs_probes_inline and _has_credentials(request):
             return  # the app's thread-local state may name the visitor: an anonymous request is awaited

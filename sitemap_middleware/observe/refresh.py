@@ -11,7 +11,6 @@ import asyncio
 import json
 import logging
 import secrets
-import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -75,14 +74,9 @@ class Refresher:
         sections_of: Callable[[str], Iterable[str]],
         wake: Callable[[], None],
     ) -> None:
-        """Begin without marks.
+        """`scope` is a name that all processes of the app have in common, and other apps do not.
 
-        Args:
-            store: where the marks are kept.
-            scope: a name that all processes of the app have in common, and other apps do not.
-            clock: returns POSIX seconds.
-            sections_of: the names of the providers' sections that a decoded path belongs to.
-            wake: has the background thread call `save` soon.
+        `sections_of` names the providers' sections that a decoded path belongs to, and `wake` has `save` called soon.
         """
         self._store = store
         self._everything, self._some = f"refresh/{scope}", f"refresh/{scope}/some"
@@ -211,14 +205,9 @@ def _parsed(record: bytes | None) -> dict[str, dict[str, str]]:
 
 
 def _runs_event_loop() -> bool:
-    """Whether asyncio or Trio runs on this thread."""
-    with suppress(RuntimeError):
+    """Whether asyncio runs on this thread."""
+    try:
         asyncio.get_running_loop()
-        return True
-    if "trio" in sys.modules:
-        from trio.lowlevel import current_trio_token
-
-        with suppress(RuntimeError):
-            current_trio_token()
-            return True
-    return False
+    except RuntimeError:
+        return False
+    return True

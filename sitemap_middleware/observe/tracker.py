@@ -71,10 +71,7 @@ class TrackedPage:
     def started(self, status: Any, headers: Any, exchange: Exchange) -> PassingResponse | None:
         """Observe the start of a response to a request for this page; return it if its body is to be read.
 
-        Args:
-            status: ASGI's number or WSGI's status line.
-            headers: pairs of text or of bytes.
-            exchange: its request is checked now, since the app may have signed the visitor in.
+        The request is checked now, since the app may have signed the visitor in.
         """
         tracker = self.tracker
         now = tracker.clock()
@@ -152,14 +149,7 @@ class Tracker:
         """The pages by the key of a request."""
 
     def track(self, key: RequestKey | None, site: Site, path: str, *, is_foreign_host: bool) -> TrackedPage:
-        """Return the tracked page of a site's path, and remember it by the key of the request.
-
-        Args:
-            key: None if requests for the page are not to be looked up.
-            site: the site that the request's Host stands for.
-            path: decoded, below the root.
-            is_foreign_host: whether the Host is not the site's own. Such responses may not count.
-        """
+        """The tracked page of a site's path, remembered by the key of the request if there is one."""
         page = TrackedPage(self, site, path, is_foreign_host=is_foreign_host)
         if key is not None:
             if len(self.pages) >= MAX_TRACKED_PAGES:
@@ -249,12 +239,7 @@ class IgnoredRequests:
             self._last_reasons[path] = reason
 
     def summary(self, path: str, *, known: bool) -> str | None:
-        """Describe the ignored requests: all of them by reason, and the last one for this path.
-
-        Args:
-            path: decoded.
-            known: whether the page is known. Then the summary is None unless a request for it was ignored.
-        """
+        """Describe the ignored requests by reason, and the last one for this path; None if it says nothing new."""
         counts, last = dict(self.counts), self._last_reasons.get(path)
         total = sum(counts.values())
         if not total or (known and last is None):

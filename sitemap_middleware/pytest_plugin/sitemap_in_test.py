@@ -8,7 +8,7 @@ from typing import Any, Final, Protocol
 from urllib.parse import unquote
 from xml.etree import ElementTree as ET
 
-from ..adapters.protocol_detection import detect_protocol
+from ..adapters.installation import detect_protocol
 from ..adapters.running_app import Fetch, running_app
 from ..evidence.page_verdict import Explanation
 from ..exceptions import OptionError, SitemapError

@@ -223,11 +223,6 @@ def test_list_and_file_bodies_are_returned_as_the_same_object(result: Any, heade
     assert wrapped(answering(result, headers=headers))(environ(**WRAPPER), ignored) is result
 
 
-@pytest.mark.parametrize("result", [Body(), iter([b"A page."])], ids=["iterable", "iterator"])
-def test_body_of_a_non_page_is_returned_as_the_same_object(result: Any) -> None:
-    assert wrapped(answering(result, headers=[("Content-Type", "text/csv")]))(environ(), ignored) is result
-
-
 def test_a_body_that_knows_its_length_still_does() -> None:
     assert len(wrapped(answering(Body()))(environ(), ignored)) == 1
 

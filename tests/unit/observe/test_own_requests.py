@@ -33,7 +33,7 @@ from sitemap_middleware.observe import own_requests, prober
 from ...support.documents import locs
 from ...support.sample_sites import Clock
 from ...support.waiting import join_threads
-from ...support.wire import DRIVERS, RequestSpec, asgi, asgi_async
+from ...support.wire import DRIVERS, RequestSpec, asgi_async
 
 BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 BASE = "https://example.com"
@@ -280,28 +280,6 @@ def test_background_tasks_of_an_answer_run_to_their_end() -> None:
 
     asyncio.run(served())
     assert ended == ["/"]
-
-
-@pytest.mark.parametrize("verify", [True, False])
-def test_our_own_requests_wait_until_the_app_has_closed_its_files(
-    monkeypatch: pytest.MonkeyPatch, verify: bool
-) -> None:
-    monkeypatch.setattr(asgi_client, "CLEANUP_TIMEOUT_SECONDS", 10)
-    opened: list[str] = []
-    closed: list[str] = []
-
-    async def app(scope: Any, receive: Any, send: Any) -> None:
-        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/html")]})
-        opened.append(scope["path"])
-        await send({"type": "http.response.body", "body": b"A page"})
-        await asyncio.sleep(0.03)
-        closed.append(scope["path"])
-
-    routes = Starlette(routes=[Route("/", lambda _: Response())])
-    wrapped = SitemapMiddleware(app, routes=routes, store="memory://", base_url=BASE, verify=verify)
-    assert asgi(wrapped, RequestSpec("/sitemap.xml")).status == 200  # and the event loop has ended
-    assert opened
-    assert closed == opened
 
 
 # Servers with one thread, and test clients

@@ -101,13 +101,6 @@ def test_route_named_like_an_action_is_never_probed(protocol: str, path: str) ->
 
 
 @BOTH
-@pytest.mark.parametrize("path", ["/blogout", "/standings", "/important", "/updates", "/tasks-and-goals"])
-def test_a_route_that_only_contains_such_letters_is(protocol: str, path: str) -> None:
-    sample, _ = site(protocol, {path: Page()})
-    assert sample.locs() == [f"{LOCAL}{path}"]
-
-
-@BOTH
 def test_excluded_or_hidden_page_is_not_probed(protocol: str) -> None:
     pages = {"/": Page(), "/marked": Page(), "/excluded": Page(), "/feed.rss": Page()}
     marks = {"/marked": sitemap(exclude=True)}
@@ -185,20 +178,6 @@ def test_one_process_probes_for_all_that_share_a_store(protocol: str, tmp_path: 
     second.request("/sitemap.xml")
     assert pages_requested.log == ["/", "/about"]
     assert too.log == []
-
-
-def test_pages_that_the_store_has_lost_are_requested_again_in_the_next_round(tmp_path: Path) -> None:
-    sample, _ = site("wsgi", {"/": Page(), "/about": Page()}, store=f"sqlite:///{tmp_path}/pages.sqlite3")
-    everything = sample.locs()
-    assert len(everything) == 2
-    for file in tmp_path.iterdir():
-        file.unlink()
-    sample.app.flush()
-    for _ in range(2):  # the first round finds out, and the next request shows what it found
-        sample.clock.pass_(ROUND_INTERVAL_SECONDS + 1)
-        sample.request(RequestSpec("/sitemap.xml"))
-        sample.app.flush()
-    assert sample.locs() == everything
 
 
 def endless(_: Any = None) -> Iterator[bytes]:
@@ -420,12 +399,3 @@ def test_page_that_changes_every_second_is_left_alone_for_a_while(
     site.clock.pass_(3600)
     site.visit("/page")
     assert len(site.asked) == 11
-
-
-@BOTH
-def test_an_app_that_fails_meanwhile_leaves_it_at_that(protocol: str) -> None:
-    site = Site(protocol)
-    site.says = lambda _: "The first content" if len(site.asked) == 1 else None
-    site.visit("/page")
-    assert site.asked == ["page"] * 2
-    assert site.lastmod("/page") is None
