@@ -23,7 +23,14 @@ from ..routing.hosts import SiteResolver
 from ..routing.route_table import LEARNED_SECTION, ROUTES_SECTION, RouteTable
 from ..util import resolve, run_in_background
 from .publisher import Publisher
-from .reasons import DISALLOWED_REASON, UNTRUSTED_HOST_REASON, UNTRUSTED_ROOT_REASON, NoSitemapReasons, Unavailable
+from .reasons import (
+    DISALLOWED_REASON,
+    TOO_MANY_SITES_REASON,
+    UNTRUSTED_HOST_REASON,
+    UNTRUSTED_ROOT_REASON,
+    NoSitemapReasons,
+    Unavailable,
+)
 from .responses import document_response, error_response, text_response
 from .robots import RobotsTxt
 from .xml import Document
@@ -165,10 +172,12 @@ class SitemapHandler:
         self.reasons.warn_of_proxy_fix(self.app_routes.proxy_middleware)
         table = self.app_routes.reload()  # first, because routes may be those of one host
         site, _ = self.site_resolver.resolve_request(request)
+        reason = UNTRUSTED_ROOT_REASON if request.root else UNTRUSTED_HOST_REASON
         if site is None:
             self.reasons.warn_of_host(request.host)
-        if site is None or not self.site_resolver.may_store(site):
-            reason = UNTRUSTED_ROOT_REASON if request.root else UNTRUSTED_HOST_REASON
+        elif not self.site_resolver.may_store(site):
+            site, reason = None, TOO_MANY_SITES_REASON
+        if site is None:
             return error_response(request.method, 404, reason) if is_root else None
         self.buffer.ensure_thread()
         self.reasons.warn_of_unmatched(table)

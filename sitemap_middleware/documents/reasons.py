@@ -36,8 +36,13 @@ UNTRUSTED_HOST_REASON: Final = (
 )
 
 UNTRUSTED_ROOT_REASON: Final = (
-    "No sitemap for this host and root path: they are not configured, or there are too many."
+    "No sitemap for this host and root path: they are not configured."
     ' Pass base_url="https://example.com" to SitemapMiddleware, and wrap the app that has the root path.'
+)
+
+TOO_MANY_SITES_REASON: Final = (
+    "No sitemap for this site now: the app answers for too many hosts, ports and root paths that no setting names."
+    " Try again in a minute, or name this host in allowed_hosts."
 )
 
 _NO_ROUTES_REASON: Final = (

@@ -5,6 +5,7 @@ A Host is not trusted until a setting allows it.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Final, Literal
 
@@ -25,8 +26,8 @@ MAX_SITES: Final = 1000
 """Sites of one process, above which there are only those that settings name in full. Others are below a wildcard, at
 root paths or at ports, which clients can invent."""
 
-IDLE_SECONDS: Final = 24 * 60 * 60
-"""Seconds after its last page when a site makes room for another one."""
+REPLACE_SECONDS: Final = 60
+"""Seconds until another site makes room: of each that clients invent, the store keeps a few rows."""
 
 HostTrust = Literal["own", "foreign", "none"]
 """What a Host is to its site: the site's own name; a foreign one, such as a proxy's; or not a host name."""
@@ -51,6 +52,7 @@ class SiteResolver:
         """The first site that was requested."""
         self._last_page_at: dict[StoreKey, float] = {}
         """When the app last answered for each site with a page, in POSIX seconds."""
+        self._made_room_at = -math.inf
         self._warn_once = WarnOnce()
 
     def resolve_request(self, request: Request) -> tuple[Site | None, HostTrust]:
@@ -131,21 +133,24 @@ class SiteResolver:
     def may_store(self, site: Site) -> bool:
         """Whether a site may have pages and documents in the store: it is known, or there is room for one more.
 
-        If there is none, it is logged once.
+        The site that had no page for longest makes room, but only one a minute. It is logged once.
         """
         if self.is_known(site) or len(self._last_page_at) < MAX_SITES:
             return True
-        since = self._clock() - IDLE_SECONDS
-        self._last_page_at = {key: at for key, at in self._last_page_at.copy().items() if at > since}
-        if len(self._last_page_at) < MAX_SITES:
-            return True
         self._warn_once(
             "sites",
-            "too many sites: the app has answered for %d hosts, ports and root paths that no setting names, within a"
-            " day; others have no sitemap: have the app or the server refuse hosts that nobody uses",
+            "too many sites: the app has answered for %d hosts, ports and root paths that no setting names; a further"
+            " one replaces the longest idle one, at most once a minute: have the app or the server refuse hosts that"
+            " nobody uses",
             MAX_SITES,
         )
-        return False
+        now = self._clock()
+        if 0 <= now - self._made_room_at < REPLACE_SECONDS:
+            return False
+        self._made_room_at = now
+        last_page_at = self._last_page_at.copy()
+        self._last_page_at.pop(min(last_page_at, key=last_page_at.__getitem__), None)
+        return True
 
     def note_page(self, site: Site) -> None:
         """Note that the app has answered for a site with a page."""

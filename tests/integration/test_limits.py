@@ -240,7 +240,7 @@ def test_a_long_root_path_has_no_sitemap() -> None:
     assert "root path" in answer.text
 
 
-def test_hosts_that_the_app_answers_are_limited_and_make_room_when_they_are_idle(
+def test_the_longest_idle_host_makes_room_for_another_at_once_but_one_a_minute(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(hosts, "MAX_SITES", 20)
@@ -248,18 +248,22 @@ def test_hosts_that_the_app_answers_are_limited_and_make_room_when_they_are_idle
     sample = SampleSite(
         "wsgi", {"/": Page(), "/gone": Page(404)}, allowed_hosts=[".example.com"], store=store, verify=False
     )
-    for number in range(50):
-        sample.request("/gone", host=f"none{number}.example.com")
-    sample.app.flush()
-    for number in range(30):
-        host = f"s{number}.example.com"
+
+    def status_after_visit(host: str) -> int:
         sample.request("/", host=host)
         sample.app.flush()
-        assert (sample.locs(host=host) != []) is (number < 20)
-    assert "http://s0.example.com/" in sample.locs(host="s0.example.com")
+        sample.clock.pass_(1)
+        return sample.request("/sitemap.xml", host=host).status
+
+    for number in range(50):
+        sample.request("/gone", host=f"none{number}.example.com")
+    statuses = [status_after_visit(f"s{number}.example.com") for number in range(30)]
+    assert statuses == [200] * 21 + [404] * 9
+    refused = sample.request("/sitemap.xml", host="s25.example.com").text
+    assert "too many hosts" in refused
     assert store.version(StoreKey("http://s25.example.com")) == store.version(StoreKey("http://none1.example.com")) == 0
     assert len([message for message in caplog.messages if "too many sites" in message]) == 1
-    sample.clock.pass_(hosts.IDLE_SECONDS + 1)
-    sample.request("/", host="new.example.com")
-    sample.app.flush()
-    assert "http://new.example.com/" in sample.locs(host="new.example.com")
+    assert sample.request("/sitemap.xml", host="s1.example.com").status == 200
+    assert sample.request("/sitemap.xml", host="s0.example.com").status == 404, "it was idle for longest"
+    sample.clock.pass_(hosts.REPLACE_SECONDS)
+    assert status_after_visit("new.example.com") == 200
