@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Scope
 
 from ..http.messages import (
     MAX_PROBE_BYTES,
-    PROBE_TIMEOUT_SECONDS,
+    PAGE_TIMEOUT_SECONDS,
     ProbeRequest,
     Request,
     Response,
@@ -99,7 +99,7 @@ async def request_app(app: ASGIApp, scope: Scope, future: Future[Response | None
     What the app does after its response, in background tasks, has no deadline. The
     result waits for these only for `CLEANUP_TIMEOUT_SECONDS`.
     """
-    deadline = CancelScope(deadline=current_time() + PROBE_TIMEOUT_SECONDS)
+    deadline = CancelScope(deadline=current_time() + PAGE_TIMEOUT_SECONDS)
     has_returned = Event()
 
     async def set_result() -> None:

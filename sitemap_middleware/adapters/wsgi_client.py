@@ -108,7 +108,6 @@ def resolve_response(
 
 def _request_app(app: WSGIApplication, environ: WSGIEnvironment, *, allow_truncated: bool) -> Response | None:
     """The app's response. If its body is endless, too long or too slow, see `truncated_response`."""
-    deadline = time.monotonic() + PROBE_TIMEOUT_SECONDS
     started: list[tuple[str, list[tuple[str, str]]]] = []
     parts: list[bytes] = []
     size = 0
@@ -118,6 +117,7 @@ def _request_app(app: WSGIApplication, environ: WSGIEnvironment, *, allow_trunca
         return parts.append
 
     chunks = app(environ, start_response)
+    deadline = time.monotonic() + PROBE_TIMEOUT_SECONDS  # from here on: a view cannot be stopped, and is heard late
     try:
         # The first, empty part has the headers checked before the first chunk, for which a stream may wait for ever.
         for chunk in chain((b"",), chunks):

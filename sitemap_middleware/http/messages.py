@@ -28,10 +28,14 @@ TEST_CLIENT_WAIT_SECONDS: Final = 10.0
 """`Request.wait_seconds` of a framework's test client."""
 
 PROBE_TIMEOUT_SECONDS: Final = 5.0
-"""Seconds that the app may take to answer one of the middleware's own requests."""
+"""Seconds that the app may take to answer a request for robots.txt, and a WSGI app to send a body that it has begun."""
+
+PAGE_TIMEOUT_SECONDS: Final = 30.0
+"""Seconds that the app may take to answer one of the middleware's own requests for a page: visitors do not get slower
+pages either from gunicorn's default worker."""
 
 PROBE_GRACE_SECONDS: Final = 1.0
-"""Seconds beyond `PROBE_TIMEOUT_SECONDS` for an app that was cancelled to stop. Then its request counts as hanging."""
+"""Seconds beyond these times for an app that was cancelled to stop. Then its request counts as hanging."""
 
 WRONG_HOST_STATUSES: Final = frozenset({400, 421})
 """Statuses of an app that refuses the Host of the request."""

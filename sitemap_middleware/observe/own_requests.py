@@ -12,8 +12,8 @@ from urllib.parse import urljoin, urlsplit
 
 from ..http.captured_response import CapturedResponse
 from ..http.messages import (
+    PAGE_TIMEOUT_SECONDS,
     PROBE_GRACE_SECONDS,
-    PROBE_TIMEOUT_SECONDS,
     WRONG_HOST_STATUSES,
     AppTerminated,
     ProbeRequest,
@@ -61,7 +61,7 @@ class OwnRequest:
     def _start(self) -> None:
         probe = ProbeRequest(self.path, self.scheme, None if self.keeps_host else self.site.host)
         self.future = self.live.start_probe(probe)
-        self.deadline = time.monotonic() + PROBE_TIMEOUT_SECONDS + PROBE_GRACE_SECONDS
+        self.deadline = time.monotonic() + PAGE_TIMEOUT_SECONDS + PROBE_GRACE_SECONDS
 
     def result(self) -> CapturedResponse | None:
         """The response, once the future is done; None if the request is made again.
@@ -158,7 +158,7 @@ class RunningRequests:
 def describe_failure(error: BaseException) -> str:
     """Why a request got no response, in words that follow "the request"."""
     if isinstance(error, TimeoutError):
-        return f"got no complete response within {PROBE_TIMEOUT_SECONDS:g} seconds"
+        return f"got no complete response within {PAGE_TIMEOUT_SECONDS:g} seconds"
     if isinstance(error, AppTerminated):
         return f"ended early: {error}"
     return str(error) if isinstance(error, NoAnswer) else f"ended early: the app raised {type(error).__name__}"

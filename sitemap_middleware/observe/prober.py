@@ -48,6 +48,9 @@ CHECK_PAUSE_SECONDS: Final = 2.0
 MIN_PAUSE_SECONDS: Final = 0.1
 """Seconds between two requests, at least. After a slow response the pause is as long as that took."""
 
+MAX_REFUSED_IN_A_ROW: Final = 5
+"""Answers of 403 in a row after which requests pause: they may be a rate limiter's."""
+
 MAX_PAUSE_SECONDS: Final = 60 * 60
 """The longest pause that a Retry-After can ask for."""
 
@@ -113,6 +116,10 @@ class _Queue:
     """When the site was last looked at for unvisited pages."""
     paused_until: float = -math.inf
     """Until when no page is requested, because the app limits the rate."""
+    refused: list[CapturedResponse] = field(default_factory=list)
+    """The last answers in a row that were 403, of pages that nobody has visited."""
+    has_answered: bool = True
+    """Whether the app answered otherwise since the last such row. If it did, the next row is a rate limiter's."""
 
     def add(self, path: str, asked: _Asked, limit: int) -> None:
         """Have a decoded path requested, unless it just is, or too many wait."""
@@ -326,6 +333,7 @@ class Prober:
                     hanging[path] = int(now)
                 self._save_hanging(site, hanging)
         queue.asked.clear()
+        self._end_round(queue)
 
     def _work_behind(self, request: Request, site: Site, queue: _Queue, job: _Job) -> None:
         """Request the pages of a queue in the background, so that the app is busy with them half of the time."""
@@ -353,6 +361,7 @@ class Prober:
                     self.wait(max(MIN_PAUSE_SECONDS, min(self._clock() - now, PROBE_TIMEOUT_SECONDS)))
         while running and not self._closing.is_set():
             running.settle()
+        self._end_round(queue)
 
     def _is_time_for(self, path: str, queue: _Queue, job: _Job, running: RunningRequests) -> bool:
         """Wait until a page is due; whether it is, as far as is known: others may have become due meanwhile."""
@@ -376,13 +385,40 @@ class Prober:
         if response.status == 429:
             queue.paused_until = now + _retry_after_seconds(response)
             queue.waiting.setdefault(path, asked)  # it is requested again when the pause is over
+        elif response.status == 403 and asked.is_unvisited:
+            queue.refused.append(response)
+            if queue.is_paused(now):
+                self._settle_refused(queue, by_limiter=True)
+            elif len(queue.refused) >= MAX_REFUSED_IN_A_ROW:
+                queue.paused_until = now + ROUND_INTERVAL_SECONDS
+                self._settle_refused(queue, by_limiter=queue.has_answered)
         elif response.status not in OBSERVED_STATUSES:
             self._fail(site, path, f"got {response.status}")
         else:
-            self._failures.put((site.store_key, path), _Failure("", 0, now))
-            self._observe(response)
+            self._settle_refused(queue, by_limiter=False)
+            queue.has_answered = True
+            self._answered(response)
             if asked.times > 1 and response.status == 200:
                 queue.waiting[path] = _Asked(now + CHECK_PAUSE_SECONDS, asked.times - 1)
+
+    def _end_round(self, queue: _Queue) -> None:
+        """Decide about the last answers, if they were 403: they may be a limiter's if the app has limited the rate."""
+        self._settle_refused(queue, by_limiter=queue.has_answered and queue.paused_until > -math.inf)
+
+    def _settle_refused(self, queue: _Queue, *, by_limiter: bool) -> None:
+        """Request pages that a rate limiter refused again after the pause. Otherwise, observe that they answer 403."""
+        refused, queue.refused = queue.refused, []
+        for response in refused:
+            if by_limiter:
+                at = self._clock() + ROUND_INTERVAL_SECONDS
+                queue.waiting.setdefault(response.path, _Asked(at, is_unvisited=True))
+                queue.has_answered = False
+            else:
+                self._answered(response)
+
+    def _answered(self, response: CapturedResponse) -> None:
+        self._failures.put((response.site.store_key, response.path), _Failure("", 0, self._clock()))
+        self._observe(response)
 
     def _fail(self, site: Site, path: str, reason: str) -> None:
         """Remember that a page did not answer."""

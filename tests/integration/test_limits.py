@@ -96,7 +96,7 @@ def test_a_robots_txt_that_fails_is_the_apps_to_answer(protocol: str) -> None:
 def test_hanging_robots_txt_does_not_delay_the_sitemap_for_long(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(asgi_client, "PROBE_TIMEOUT_SECONDS", 0.05)
+    monkeypatch.setattr(asgi_client, "PAGE_TIMEOUT_SECONDS", 0.05)
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         import asyncio

@@ -20,7 +20,7 @@ HEADERS = [("Content-Type", "text/plain")]
 
 
 def asked_of_asgi(monkeypatch: pytest.MonkeyPatch, *messages: Any) -> Future[Response | None]:
-    monkeypatch.setattr(asgi_client, "PROBE_TIMEOUT_SECONDS", 600)
+    monkeypatch.setattr(asgi_client, "PAGE_TIMEOUT_SECONDS", 600)
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         for message in messages:

@@ -141,8 +141,8 @@ def test_a_redirect_to_the_canonical_host_is_followed_to_it_alone(protocol: str)
 
 @pytest.fixture
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (robots, asgi_client, wsgi_client, own_requests):
-        monkeypatch.setattr(module, "PROBE_TIMEOUT_SECONDS", 0.1)
+    for module, name in ((robots, "PROBE"), (asgi_client, "PAGE"), (wsgi_client, "PROBE"), (own_requests, "PAGE")):
+        monkeypatch.setattr(module, f"{name}_TIMEOUT_SECONDS", 0.1)
     monkeypatch.setattr(own_requests, "PROBE_GRACE_SECONDS", 0.1)
     monkeypatch.setattr(prober, "FIRST_WAIT_SECONDS", 30.0)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -297,6 +298,42 @@ def test_a_rate_limit_ends_the_round_and_takes_no_page_out() -> None:
         wsgi(site, RequestSpec("/sitemap.xml"))
         join_threads("sitemap-background")
     assert len(locs(wsgi(site, RequestSpec("/sitemap.xml")).body)) == 20
+
+
+@pytest.mark.parametrize(("allowed", "listed"), [(3, 20), (0, 0)], ids=["a strict limiter", "no limiter"])
+def test_a_row_of_403_is_a_limiters_if_the_app_answers_others(allowed: int, listed: int) -> None:
+    app, asked, clock = flask.Flask("limited", static_folder=None), list[str](), Clock()
+    answered: dict[float, int] = {}
+
+    def page() -> tuple[str, int]:
+        asked.append(flask.request.path)
+        minute = clock() // ROUND_INTERVAL_SECONDS
+        answered[minute] = answered.get(minute, 0) + 1
+        return ("page", 200) if answered[minute] <= allowed else ("", 403)
+
+    for number in range(20):
+        app.add_url_rule(f"/{number:02}", f"page {number}", page)
+    site = SitemapMiddleware(app, store="memory://", clock=clock, robots=False, max_age=0)
+    site.service.prober.wait = lambda seconds, *_: clock.pass_(seconds)  # type: ignore[method-assign]
+    for _ in range(100):
+        clock.pass_(ROUND_INTERVAL_SECONDS * 2)
+        wsgi(site, RequestSpec("/sitemap.xml"))
+        join_threads("sitemap-background")
+    assert wsgi(site, RequestSpec("/sitemap.xml")).text.count("<loc>") == listed
+    assert len(asked) <= 60
+
+
+def test_a_view_may_take_longer_than_the_body_of_its_response(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wsgi_client, "PROBE_TIMEOUT_SECONDS", 0.1)
+    app = flask.Flask("slow", static_folder=None)
+
+    @app.get("/")
+    def home() -> str:
+        time.sleep(0.2)  # the deadline is of the real clock
+        return "A page"
+
+    wrapped = SitemapMiddleware(app, store="memory://", robots=False)
+    assert locs(wsgi(wrapped, RequestSpec("/sitemap.xml")).body) == [f"{LOCAL}/"]
 
 
 # Pages whose content is new
