@@ -147,7 +147,8 @@ def _end_reason(segments: list[str]) -> str | None:
     words = _words(last)
     if _ERROR_NAMES.fullmatch("".join(words)):
         return f"{last!r} is the name of an error"
-    if len(segments) > 1 and words and words[-1] in _WORDS["flow_ends"] and len(words) <= _MAX_FLOW_WORDS:
+    is_end = len(segments) > 1 and words and words[-1] in _WORDS["flow_ends"] and len(words) <= _MAX_FLOW_WORDS
+    if is_end or "".join(words) in _WORDS["flow_end_names"]:
         return f"{last!r} is the end of a flow"
     return None
 

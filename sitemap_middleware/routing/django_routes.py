@@ -17,6 +17,8 @@ from .django_urlconf import View, own_connections, resolve, views
 from .route_discovery import Position, RouterPaths
 
 _ADMIN: Final = "it is part of Django's admin"
+_TOOLS: Final = frozenset({"silk", "watchman"})
+"""Packages of views for the operators of a site. The names of their paths may be those of pages."""
 _REDIRECT: Final = HiddenReason("it declares a redirect", is_declared=True)
 _FILES: Final = HiddenReason("it serves static files", is_declared=True)
 _FILE_VIEWS: Final = ("django.views.static", "django.contrib.staticfiles.views")
@@ -45,7 +47,7 @@ def read_routes(_app: Any, position: Position) -> Iterator[Route]:
             _name(view.callback),
             view_settings,
             hidden=_hidden_reason(view.callback),
-            internal=_ADMIN if view.is_admin else None,
+            internal=_ADMIN if view.is_admin else _tool_reason(view.callback),
             builder=partial(_paths, view, position.prefix) if view.names else None,
         )
     for section in sections:
@@ -110,6 +112,11 @@ def _hidden_reason(callback: Any) -> HiddenReason | None:
     if isinstance(view_class, type) and issubclass(view_class, generic.RedirectView):
         return _REDIRECT
     return _FILES if getattr(callback, "__module__", None) in _FILE_VIEWS else None
+
+
+def _tool_reason(callback: Any) -> str | None:
+    package = str(getattr(getattr(callback, "view_class", callback), "__module__", "")).partition(".")[0]
+    return f"it is part of {package}, a tool for the operators of the site" if package in _TOOLS else None
 
 
 def _paths(view: View, prefix: str) -> RouterPaths:

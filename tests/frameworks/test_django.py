@@ -187,6 +187,15 @@ def test_static_and_media_files_are_declared_as_such() -> None:
     assert hidden == {"/": None, "/media/<path:path>": ("it serves static files", True)}
 
 
+def test_tools_of_operators_are_never_listed_and_pages_of_such_names_are() -> None:
+    class SummaryView(ReadOnly):
+        __module__ = "silk.views.summary"
+
+    project = Project([path("", page), path("silk/", page), path("profile/", SummaryView.as_view())])
+    assert project.visit("/profile/").listed() == ["/", "/silk/"]
+    assert project.middleware.explain("/profile/").reason == "it is part of silk, a tool for the operators of the site"
+
+
 def test_the_admin_is_never_listed() -> None:
     site = admin.AdminSite(name="office")
     project = Project([path("", page), path("admin/", admin.site.urls), path("office/", site.urls)])

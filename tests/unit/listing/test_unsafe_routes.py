@@ -47,7 +47,8 @@ VERBS = """
 /opt-out /optOut /forgetMe /deployNow /deploy-all /rescan /crawl /db-seed /account/delete /accounts/notify
 /unpublish /posts/unpublish /archive-old /close-month /renew-cert /wake /device/wake /dispatch /ship /checkin
 /check-in /increment /counter/increment /buy /go-live /maintenance-mode /grant /demote /users/demote /lock /door/lock
-/open /set-language /set-locale /rename /notify /unlock /importar /exporter /sincronizar /aktualisieren /ausführen /deaktivieren /activer /ativar
+/promote /escalate /tickets/escalate /freeze /settle /invoices/settle /reconcile /bump /pardon /rollover /reopen
+/reopen-year /nudge /snooze /open /set-language /set-locale /rename /notify /unlock /importar /exporter /sincronizar /aktualisieren /ausführen /deaktivieren /activer /ativar
 """
 """Actions by kind and language: log out, delete, empty, send, pay, switch, run, change."""
 
@@ -175,7 +176,10 @@ def test_api_path_is_not_a_page(path: str) -> None:
 
 ERRORS = "/500 /404 /error /errors/500 /server-error /sentry-debug/ /debug-sentry /sentry/error /raise-exception"
 FLOW_ENDS = "/accounts/login_link_sent/ /comments/posted/ /contact/sent/ /signup/closed/ /accounts/inactive/"
-NO_ENDS = "/closed /sent /blog/closed /news/we-are-closed /2024/500-days /docs/500 /600"
+FLOW_ENDS += (
+    " /order/complete /newsletter/confirmed /register/check-email /thanks /thank-you /contact/thanks /unsubscribed"
+)
+NO_ENDS = "/closed /sent /complete /blog/thanks /thanksgiving /promotions /settlements /freezers /year /blog/closed /news/we-are-closed /2024/500-days /docs/500 /600"
 
 
 @pytest.mark.parametrize("path", ERRORS.split())
