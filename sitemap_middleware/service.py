@@ -53,8 +53,8 @@ _MAX_PATH_CHARS: Final = 3 * urls.MAX_LOC_CHARS
 class SitemapService(ServiceInspection):
     """One wrapped app: its routes, the observations of its responses, and its sitemap.
 
-    For every request, the adapters look up its page in `tracker.tracked_pages`. If it is
-    not there, they call `observe`. Both must cost next to nothing. Requests for documents
+    For every request, the adapters look up its page in `tracker.pages`. If it is not
+    there, they call `observe`. Both must cost next to nothing. Requests for documents
     go to `sitemap_handler`.
     """
 

@@ -1,7 +1,7 @@
 """`redis://`, `rediss://` and `unix://`: a store in one database of a Redis or Valkey, single or a cluster (redis-py).
 
-A site has these keys, all with the prefix `{sitemap:6:<number of the site>}`, by which a cluster keeps them on one
-node. Redis may evict any of them: then the site starts empty.
+A site has these keys, all with the prefix `{sitemap:<SCHEMA_VERSION>:<number of the site>}`, by which a cluster keeps
+them on one node. Redis may evict any of them: then the site starts empty.
 
 | key | contents |
 |---|---|
