@@ -22,10 +22,11 @@ PAGES = {
     "changes": "/changes?since=2026-10-01",
     "documents": "/documents",
     "health": "/health",
-    "sitemap": "/sitemap",
+    "routes": "/routes",
+    "undated": "/pages?show=undated",
 }
 DOCUMENTED = (("overview", 1280, "light"), ("page", 768, "dark"), ("pages", 390, "light"))
-HEIGHTS = {1280: 1240, 768: 1150, 390: 844}
+HEIGHTS = {1280: 1240, 768: 1150, 390: 844, 375: 812}
 
 
 def main() -> None:

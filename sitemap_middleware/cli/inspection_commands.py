@@ -17,6 +17,7 @@ import click
 
 from ..http.urls import without_password
 from ..listing.candidates import SiteSnapshot
+from ..listing.url_report import pages_as_csv
 from ..options.sources import Setting
 from ..stores import Store, open_store
 from ..stores.status import store_status
@@ -86,7 +87,7 @@ def list_(app: Any, *, not_listed: bool, as_json: bool, as_csv: bool, **options:
     with _view(app, "pages read", **options) as (target, snapshots, notes):
         lines = [line for line in target.service.url_report(snapshots) if line.listed is not not_listed]
     if as_csv:
-        click.echo(results.pages_as_csv(lines), nl=False)
+        click.echo(pages_as_csv(lines), nl=False)
     elif as_json:
         _print_json([*map(results.page_as_json, lines)])
     else:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, Final
 
@@ -14,7 +12,7 @@ from rich.text import Text
 from ..evidence.dates import w3c_from_timestamp
 from ..evidence.page_verdict import UNLINKED, Explanation, observed_facts
 from ..listing.route_report import RouteReport
-from ..listing.url_report import EvaluatedUrl, PageChange
+from ..listing.url_report import COLUMNS, EvaluatedUrl, PageChange
 from ..options.sources import Setting
 from ..stores.status import StoreStatus
 from .terminal import Row, console, print_line, print_rows, printable
@@ -93,19 +91,8 @@ def _history_lines(explanation: Explanation) -> Iterator[str]:
 # list
 
 
-_PAGE_COLUMNS: Final = ("url", "listed", "reason", "lastmod", "lastmod_from", "route", "linked")
-
-
 def page_as_json(line: EvaluatedUrl) -> dict[str, Any]:
-    return {column: getattr(line, column) for column in _PAGE_COLUMNS}
-
-
-def pages_as_csv(lines: Iterable[EvaluatedUrl]) -> str:
-    out = io.StringIO()
-    rows = csv.writer(out, lineterminator="\n")
-    rows.writerow(_PAGE_COLUMNS)
-    rows.writerows(page_as_json(line).values() for line in lines)
-    return out.getvalue()
+    return {column: getattr(line, column) for column in COLUMNS}
 
 
 def print_pages(lines: Iterable[EvaluatedUrl]) -> None:

@@ -26,6 +26,11 @@ _UNREAD_REASON: Final = "its HTML was not read yet, and may say noindex"
 _PROVIDED: Final = Verdict(True, "the values of its route include it, and no response forbids it")
 _IN_SECTION: Final = Verdict(True, "the option sections includes it")
 
+ROBOTS_REASON: Final = "the app's robots.txt disallows it"
+UNANSWERED: Final = "it has not answered with a page yet"
+OTHER_SLASH: Final = "it is a page under the other slash"
+EQUAL_CONTENT: Final = "it has the same content as a page that was known before it"
+
 UNDECIDED_REASON: Final = "it has parameters, and neither values nor learn"
 """Why a route has no pages if nobody has decided that."""
 
@@ -69,7 +74,7 @@ class ListingPolicy:
         # Last, because matching the rules costs more than all the checks before.
         if (verdict.listed or verdict.unverified) and not snapshot.rules.allows(loc):
             own = 'the option robots="disallow" keeps the site out of search engines'
-            verdict = Verdict(False, own if self._options.disallows_all else "the app's robots.txt disallows it")
+            verdict = Verdict(False, own if self._options.disallows_all else ROBOTS_REASON)
         return loc if verdict.listed else None, verdict
 
     def exclusion(self, route: Route, path: str) -> Verdict | None:
@@ -100,8 +105,8 @@ class ListingPolicy:
         if verdict.listed:
             return verdict
         if failure:
-            missing = "it has not answered with a page yet"
-            return verdict._replace(reason=f"{missing}: the last request of the middleware {failure}", kind=missing)
+            reason = f"{UNANSWERED}: the last request of the middleware {failure}"
+            return verdict._replace(reason=reason, kind=UNANSWERED)
         if failure is None and not context.was_made:
             return verdict._replace(reason=f"it was not requested yet: request {self._options.path} once")
         return verdict
@@ -135,9 +140,9 @@ class ListingPolicy:
         if candidate.equal_page is not None:
             other = decode_path(candidate.equal_page)
             if other.rstrip("/") == decode_path(candidate.path).rstrip("/"):
-                return Verdict(False, f"it is the same page as {other}", kind="it is a page under the other slash")
+                return Verdict(False, f"it is the same page as {other}", kind=OTHER_SLASH)
             reason = f"it has the same content as {other}, which was known before it"
-            return Verdict(False, reason, kind="it has the same content as a page that was known before it")
+            return Verdict(False, reason, kind=EQUAL_CONTENT)
         verdict = page_verdict(page, options.media_types, now)
         if not page.read_at and verdict.listed and candidate.route.static and self._is_unread(candidate, page):
             unsafe = unsafe_reason(decode_path(candidate.path), candidate.route.endpoint)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+import csv
+import io
+from collections.abc import Collection, Iterable, Iterator
 from typing import Final, Literal, NamedTuple
 
 from ..evidence.dates import SECONDS_PER_DAY, timestamp_of_w3c, w3c_from_timestamp
@@ -16,6 +18,9 @@ from .provider_items import ProviderReport
 
 UNDATED: Final = "no date is known"
 """The group of listed pages without a lastmod."""
+
+COLUMNS: Final = ("url", "listed", "reason", "lastmod", "lastmod_from", "route", "linked")
+"""What a table of URLs has of each."""
 
 _DAY_LENGTH: Final = len("2024-05-01")
 
@@ -116,6 +121,15 @@ def evaluated_urls(
             event=max((at for at in (first_good, changed, dropped) if at is not None), default=None),
             linked=is_linked(site, candidate.route, candidate.path, digests),
         )
+
+
+def pages_as_csv(lines: Iterable[EvaluatedUrl]) -> str:
+    """A table of URLs."""
+    out = io.StringIO()
+    rows = csv.writer(out, lineterminator="\n")
+    rows.writerow(COLUMNS)
+    rows.writerows([getattr(line, column) for column in COLUMNS] for line in lines)
+    return out.getvalue()
 
 
 def _candidates(entries: EntryBuilder, context: EvaluationContext) -> Iterator[Candidate]:

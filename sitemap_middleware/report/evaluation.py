@@ -16,7 +16,7 @@ from concurrent.futures import Future, wait
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from ..documents.inspection import ServiceInspection
 from ..documents.reasons import Unavailable
@@ -24,9 +24,11 @@ from ..evidence.dates import SECONDS_PER_DAY
 from ..exceptions import StoreError, ValuesError
 from ..http.messages import Request
 from ..listing.candidates import SiteSnapshot
+from ..listing.route_report import RouteReport
 from ..listing.url_report import EvaluatedUrl
 from ..models import Site
 from ..util import resolve, run_in_background
+from .findings import RULES, SHOWN, Rule
 
 MAX_SITES: Final = 8
 
@@ -65,9 +67,12 @@ class PageQuery(NamedTuple):
 
     sort: str = "path"
     """A key of `SORTS`."""
-    show: Literal["all", "listed", "left-out"] = "all"
+    show: str = "all"
+    """A key of `SHOWN`."""
     group: str = ""
     """Only those of this group, whatever `show` says."""
+    route: str = ""
+    """Only those of this route."""
     text: str = ""
     """Only those whose path contains this, in any case."""
 
@@ -101,6 +106,9 @@ class SiteIndex:
         [[self.pages, self.listed, self.dated]] = self._fetch(
             "SELECT count(*), ifnull(sum(listed), 0), count(lastmod) FROM pages"
         )
+        found = ((rule, self.query(PageQuery(show=rule.id), 0, 0)[0]) for rule in RULES)
+        self.findings: list[tuple[Rule, int]] = [(rule, pages) for rule, pages in found if pages]
+        """What to do, and of how many pages, the worst first."""
 
     @property
     def left_out(self) -> int:
@@ -114,18 +122,15 @@ class SiteIndex:
 
     def find(self, path: str) -> EvaluatedUrl | None:
         """The page of a percent-encoded path."""
-        found = self._fetch("SELECT * FROM pages WHERE path = ?", (path,))
-        return EvaluatedUrl._make(found[0]) if found else None
+        return next(iter(self._rows("WHERE path = ?", [path, 1, 0])), None)
 
     def query(self, query: PageQuery, offset: int, limit: int) -> tuple[int, list[EvaluatedUrl]]:
-        """How many pages a query finds, and at most `limit` of them after the first `offset` ones."""
-        conditions, values = ["true"], list[Any]()
-        if query.group:
-            conditions.append("kind = ?")
-            values.append(query.group)
-        elif query.show != "all":
-            conditions.append("listed = ?")
-            values.append(query.show == "listed")
+        """How many pages a query finds, and at most `limit` of them after the first `offset` ones; -1 means all."""
+        conditions, values = [f"({SHOWN['all' if query.group else query.show]})"], list[Any]()
+        for column, value in (("kind", query.group), ("route", query.route)):
+            if value:
+                conditions.append(f"{column} = ?")
+                values.append(value)
         if query.text:
             conditions.append("instr(lower(path), lower(?))")
             values.append(query.text)
@@ -139,7 +144,16 @@ class SiteIndex:
 
     def _rows(self, clauses: str, parameters: list[Any]) -> list[EvaluatedUrl]:
         statement = f"SELECT * FROM pages {clauses} LIMIT ? OFFSET ?"  # noqa: S608 # of constants
-        return [*map(EvaluatedUrl._make, self._fetch(statement, parameters))]
+        rows = map(EvaluatedUrl._make, self._fetch(statement, parameters))
+        # SQLite has no booleans
+        return [
+            row._replace(
+                listed=row.listed == 1,
+                linked=None if row.linked is None else row.linked == 1,
+                excluded=row.excluded == 1,
+            )
+            for row in rows
+        ]
 
     def _fetch(self, statement: str, parameters: Any = ()) -> list[tuple[Any, ...]]:
         with self._lock:
@@ -156,6 +170,7 @@ class Evaluation:
     at: float
     """POSIX seconds."""
     index: SiteIndex
+    routes: list[RouteReport]
     seconds: float
     problem: str | None
     """Why pages are missing; None if none are."""
@@ -171,7 +186,8 @@ def evaluate(service: ServiceInspection, snapshot: SiteSnapshot) -> Evaluation:
     version, at, began = snapshot.store.version(snapshot.site.store_key), service.clock(), time.monotonic()
     problems: list[str] = []
     index = SiteIndex(_rows(service, snapshot, problems))
-    return Evaluation(snapshot, version, at, index, time.monotonic() - began, next(iter(problems), None))
+    routes = service.route_report([snapshot])
+    return Evaluation(snapshot, version, at, index, routes, time.monotonic() - began, next(iter(problems), None))
 
 
 def _rows(service: ServiceInspection, snapshot: SiteSnapshot, problems: list[str]) -> Iterator[EvaluatedUrl]:

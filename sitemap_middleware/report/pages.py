@@ -9,16 +9,18 @@ from urllib.parse import unquote
 
 from ..documents.inspection import ServiceInspection
 from ..evidence.dates import SECONDS_PER_DAY, timestamp_of_w3c, w3c_day_from_timestamp
-from ..evidence.page_verdict import observed_facts, page_events
+from ..evidence.page_verdict import UNLINKED, observed_facts, page_events
 from ..exceptions import StoreError
 from ..http.urls import quote_path
+from ..listing.url_report import pages_as_csv
 from ..models import Site
 from ..stores.status import store_status
 from .evaluation import SORTS, Evaluation, PageQuery
 from .figures import FIGURES
+from .findings import RULES, SHOWN
 from .template_rendering import time
 
-NAMES: Final = ("overview", "pages", "changes", "documents", "health", "page")
+NAMES: Final = ("overview", "pages", "routes", "changes", "documents", "health", "page", "pages.csv")
 
 ROWS: Final = 100
 
@@ -30,7 +32,6 @@ CHANGE_KINDS: Final = ("new", "changed", "dropped")
 DEFAULT_DAYS: Final = 7
 """Days whose changes are shown if no date is given."""
 
-_SHOWS: Final = ("all", "listed", "left-out")
 _MAX_DIGITS: Final = 7
 
 Context = dict[str, Any]
@@ -78,6 +79,8 @@ def report_page(
         return ReportPage("overview.html", _overview(evaluation))
     if name == "changes":
         return ReportPage("changes.html", _changes(evaluation, arguments.get("since", ""), _page_number(arguments)))
+    if name == "routes":
+        return ReportPage("routes.html", _routes(evaluation, _page_number(arguments)))
     if name == "page":
         return _page(evaluation, arguments.get("path", ""), service)
     return ReportPage("pages.html", _pages(evaluation, arguments))
@@ -116,7 +119,7 @@ def _health(service: ServiceInspection, site: Site, *, is_live: bool) -> Context
         "problem": problem,
         "figures": [(figure, stats[figure.stat]) for figure in FIGURES if stats.get(figure.stat)],
         "process": os.getpid() if is_live else None,
-        "settings": service.options.settings.values(),
+        "settings": [setting for setting in service.options.settings.values() if setting.source != "default"],
         "not_served": service.not_served_reason(),
     }
 
@@ -142,14 +145,7 @@ def _overview(evaluation: Evaluation) -> Context:
 
 def _pages(evaluation: Evaluation, arguments: Mapping[str, str]) -> Context:
     """A table of pages."""
-    sort, show = arguments.get("sort", ""), arguments.get("show", "")
-    text = arguments.get("q", "").strip()
-    query = PageQuery(
-        sort=sort if sort in SORTS else "path",
-        show=show if show in _SHOWS else "all",  # type: ignore[arg-type] # one of `_SHOWS`
-        group=arguments.get("group", ""),
-        text=(quote_path(f"/{text}") or f"/{text}")[1:],
-    )
+    query = _page_query(arguments)
     number, index = _page_number(arguments), evaluation.index
     total, rows = index.query(query, ROWS * (number - 1), ROWS)
     return {
@@ -160,12 +156,41 @@ def _pages(evaluation: Evaluation, arguments: Mapping[str, str]) -> Context:
             "q": query.text,
             "show": None if query.show == "all" else query.show,
             "group": query.group,
+            "route": query.route,
             "sort": None if query.sort == "path" else query.sort,
         },
         "number": number,
         "has_more": ROWS * number < total,
         "sorts": tuple(SORTS),
         "index": index,
+        "rule": None if query.group else next((rule for rule in RULES if rule.id == query.show), None),
+    }
+
+
+def _page_query(arguments: Mapping[str, str]) -> PageQuery:
+    sort, show, text = arguments.get("sort", ""), arguments.get("show", ""), arguments.get("q", "").strip()
+    return PageQuery(
+        sort=sort if sort in SORTS else "path",
+        show=show if show in SHOWN else "all",
+        group=arguments.get("group", ""),
+        route=arguments.get("route", ""),
+        text=(quote_path(f"/{text}") or f"/{text}")[1:],
+    )
+
+
+def pages_csv(evaluation: Evaluation, arguments: Mapping[str, str]) -> str:
+    """The whole table of pages, as the command `list` prints it."""
+    return pages_as_csv(evaluation.index.query(_page_query(arguments), 0, -1)[1])
+
+
+def _routes(evaluation: Evaluation, number: int) -> Context:
+    routes = evaluation.routes
+    return {
+        "rows": routes[ROWS * (number - 1) : ROWS * number],
+        "total": len(routes),
+        "number": number,
+        "has_more": ROWS * number < len(routes),
+        "unlinked": UNLINKED,
     }
 
 
@@ -224,7 +249,7 @@ def _page(evaluation: Evaluation, asked: str, service: ServiceInspection) -> Rep
         explanation = service.explain_now(site, unquote(path))
         return ReportPage("unknown_page.html", {"path": path, "explanation": explanation}, 404)
     stored = evaluation.snapshot.find_pages([row.path]).get(row.path)
-    context: Context = {"row": row, "facts": [], "events": []}
+    context: Context = {"row": row, "facts": [], "events": [], "unlinked": UNLINKED}
     if stored is not None:
         events = page_events(stored, row.dropped, time)
         context["facts"] = list(observed_facts(stored, time))

@@ -12,7 +12,7 @@ from ..http.messages import Request, Response
 from ..http.urls import is_loopback, normal_host, quote_path
 from ..models import Headers
 from .evaluation import EvaluationCache
-from .pages import NAMES, ReportPage, common_context, given_arguments, report_page
+from .pages import NAMES, ReportPage, common_context, given_arguments, pages_csv, report_page
 from .template_rendering import STYLE, render
 
 MAX_QUERY_CHARS: Final = 4000
@@ -81,6 +81,9 @@ class ReportPages:
                 evaluation = self._evaluations.get(site, request)
             except StoreError as error:
                 problem = str(error)
+            if name == "pages.csv" and evaluation is not None:
+                body = pages_csv(evaluation, _arguments(request)).encode(errors="replace")
+                return _respond(request, 200, body, [("Content-Type", "text/csv; charset=utf-8")])
             page = report_page(name, _arguments(request), service, site, evaluation, problem=problem)
         context = common_context(service, site, evaluation, documents_url=_local_url(request))
         if evaluation is not None:

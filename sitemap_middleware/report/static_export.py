@@ -11,7 +11,7 @@ from ..documents.inspection import ServiceInspection
 from ..http.messages import AsyncCollector
 from ..models import Site
 from .evaluation import evaluate
-from .pages import common_context, given_arguments, report_page
+from .pages import common_context, given_arguments, pages_csv, report_page
 from .template_rendering import STYLE, render
 
 MAX_PAGE_FILES: Final = 10_000
@@ -44,8 +44,11 @@ def export_report(
     written = {folder / "style.css"}
     (folder / "style.css").write_bytes(STYLE)
     for file, name, arguments in links.linked():
-        page = report_page(name, arguments, service, site, evaluation, is_live=False)
-        content = render(page.template, {**context, **page.context, "name": name, "links": links})
+        if name == "pages.csv":
+            content = pages_csv(evaluation, arguments)
+        else:
+            page = report_page(name, arguments, service, site, evaluation, is_live=False)
+            content = render(page.template, {**context, **page.context, "name": name, "links": links})
         (folder / file).write_text(content, "utf-8", errors="replace")
         written.add(folder / file)
         on_progress(len(written), None)
@@ -68,7 +71,8 @@ class _FileLinks:
     def __init__(self) -> None:
         self._files: dict[tuple[str, tuple[tuple[str, str], ...]], str] = {("overview", ()): "index.html"}
         """The file of each page that was linked so far, by its name and arguments."""
-        self._groups: dict[str, int] = {}
+        self._numbers: dict[tuple[str, str], int] = {}
+        """Of each group and route that has a list."""
         self._page_files = 0
         self._prefix = ""
 
@@ -97,7 +101,7 @@ class _FileLinks:
         if name == "page":
             self._page_files += 1
             return f"{NESTED_FOLDER}/{self._page_files}.html"
-        if group := arguments.get("group"):
-            arguments["group"] = f"group-{self._groups.setdefault(group, len(self._groups) + 1)}"
-        words = (arguments[key] for key in ("show", "group", "page") if key in arguments)
-        return f"{'-'.join([name, *words])}.html"
+        for key in {"group", "route"} & arguments.keys():
+            arguments[key] = f"{key}-{self._numbers.setdefault((key, arguments[key]), len(self._numbers) + 1)}"
+        words = (arguments[key] for key in ("show", "group", "route", "page") if key in arguments)
+        return name if name == "pages.csv" else f"{'-'.join([name, *words])}.html"

@@ -17,6 +17,7 @@ NOW: Final = 1_795_400_000
 """2026-11-23."""
 REPORT: Final = "/sitemap-report"
 BASE: Final = "https://bakery.example"
+LINKED: Final = ("/", "/menu", "/about", "/opening-hours", "/contact", "/kitchen", "/summer-menu")
 HOSTILE: Final = '"><script>alert(document.domain)</script>'
 
 _BREADS: Final = ("rye", "sourdough", "baguette", "ciabatta", "focaccia", "pumpernickel", "brioche", "challah", "spelt",
@@ -38,7 +39,9 @@ def make(**options: Any) -> flask.Flask:
 
     def page(path: str) -> Any:
         status, text, headers = content.get(path, (200, path, {}))
-        return f"<!doctype html><title>{path}</title><main><h1>{path}</h1><p>{text}</p></main>", status, headers
+        links = "".join(f"<a href='{link}'>{link}</a>" for link in LINKED)
+        html = f"<!doctype html><title>{path}</title><nav>{links}</nav><main><h1>{path}</h1><p>{text}</p></main>"
+        return html, status, headers
 
     for path in ("/", "/menu", "/about", "/opening-hours", "/contact", "/kitchen", "/jobs", "/press", "/summer-menu"):
         app.add_url_rule(path, path, lambda path=path: page(path))

@@ -13,8 +13,8 @@ from ..support.browser import chromium, has_chromium, serving_wsgi
 
 pytestmark = [pytest.mark.slow, pytest.mark.browser]
 
-PAGES = ("", "/page?path=/menu", "/pages?q=%22%3E%3Cscript", "/health")
-WIDTHS = (320, 1280)
+PAGES = ("", "/page?path=/menu", "/pages?q=%22%3E%3Cscript", "/pages?show=undated", "/routes", "/health")
+WIDTHS = (320, 375, 1280)
 
 WATCH = """
 window.violations = [];

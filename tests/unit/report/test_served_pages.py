@@ -13,6 +13,7 @@ from selectolax.lexbor import LexborHTMLParser
 from sitemap_middleware import Entry, sitemap
 from sitemap_middleware.evidence.dates import SECONDS_PER_DAY, w3c_day_from_timestamp
 from sitemap_middleware.exceptions import StoreError
+from sitemap_middleware.listing.url_report import pages_as_csv
 from sitemap_middleware.models import Site, StoreKey
 from sitemap_middleware.report import evaluation, served_pages, template_rendering
 from sitemap_middleware.stores.sqlite import MemoryStore
@@ -23,7 +24,7 @@ from ...support.wire import Answer
 BASE = "https://shop.example"
 REPORT = "/internal/report"
 HTML = ("content-type", "text/html; charset=utf-8")
-NAMES = ("", "/pages", "/changes", "/documents", "/health")
+NAMES = ("", "/pages", "/routes", "/changes", "/documents", "/health")
 HOSTILE = "\"'><script>alert(1)</script><a href=javascript:alert(1)>"
 
 
@@ -128,6 +129,53 @@ def test_reasons_that_differ_in_a_detail_are_one_group() -> None:
         ["it leads to another page at once", "3"],
         ["its canonical URL is another", "3"],
     ]
+
+
+def test_findings_say_what_to_do_and_lead_to_its_pages() -> None:
+    links = "".join(f"<a href={path}>x</a>" for path in ("/lost", "/gone", "/secret", "/forbidden", "/about", "/staff"))
+    pages = {
+        "/": Page(body=f"<!doctype html>{links}".encode()),
+        **{path: Page() for path in ("/about", "/alone", "/forbidden", "/staff", "/gone", "/retired", "/q/{term}")},
+        "/lost": Page(404),
+        "/secret": Page(403),
+        "/robots.txt": Page(200, [("content-type", "text/plain")], b"User-agent: *\nDisallow: /forbidden"),
+    }
+    marks = {"/staff": sitemap(exclude=True), "/q/{term}": sitemap(learn=True)}
+    sample = SampleSite("wsgi", pages, marks=marks, base_url=BASE, report=REPORT, authorize=allow, priority=0.9)
+    sample.visit(*(path for path in pages if "{" not in path), *(f"/q/{number}" for number in range(5)))
+    sample.clock.pass_(60)
+    sample.pages |= {"/gone": Page(410), "/retired": Page(410)}
+    sample.visit("/gone", "/retired")
+    listed = ["/", "/about", "/alone", "/q/0"]
+    expected = {
+        "errors": ["/gone", "/lost"],
+        "forbidden": ["/forbidden"],
+        "linked": ["/secret"],
+        "repeated": [f"/q/{number}" for number in range(1, 5)],
+        "unlinked": ["/alone"],
+        "priority": listed,
+        "undated": listed,
+    }
+    found = re.findall(r'href="(?:\w+/)?pages\?show=(\w+)">[^<]*: <strong>(\d+)<', get(sample).text)
+    assert found == [(rule, str(len(paths))) for rule, paths in expected.items()]
+    assert {rule: [row[0] for row in rows_of(get(sample, "/pages", f"show={rule}"))] for rule in expected} == expected
+    assert "no page that was read links to it" in text_of(get(sample, "/page", "path=/alone"))
+
+
+def test_the_table_of_pages_is_downloaded_whole(sample: SampleSite) -> None:
+    answer = get(sample, "/pages.csv", "show=listed")
+    listed = (line for line in sample.app.service.url_report([snapshot(sample)]) if line.listed)
+    assert answer.headers[0] == ("content-type", "text/csv; charset=utf-8")
+    assert answer.text == pages_as_csv(sorted(listed))
+
+
+def test_routes_lead_to_their_pages(sample: SampleSite) -> None:
+    reports = sample.app.service.route_report([snapshot(sample)])
+    routes = get(sample, "/routes")
+    assert [row[0] for row in rows_of(routes)] == [report.route.path for report in reports]
+    linked = {link for link in links_of(routes) if "route=" in link}
+    counts = sorted(len(rows_of(get(sample, "/pages", link.partition("?")[2]))) for link in linked)
+    assert counts == sorted(min(100, report.known + report.provided) or 1 for report in reports)
 
 
 @pytest.mark.parametrize("name", NAMES)
