@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from anyio.to_thread import run_sync
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction
+from django.conf import settings
+from django.contrib.auth import get_user
 from django.core.exceptions import MiddlewareNotUsed
-from django.core.handlers.asgi import ASGIHandler
-from django.core.handlers.wsgi import WSGIHandler
+from django.core.handlers.asgi import ASGIHandler, ASGIRequest
+from django.core.handlers.wsgi import WSGIHandler, WSGIRequest
 from django.core.signals import got_request_exception
+from django.db import close_old_connections
+from django.http import HttpRequest, parse_cookie
 
 from .. import middleware as core
 from ..adapters.asgi import ASGIExchange
@@ -22,9 +28,10 @@ from .responses import amended_response, http_response, observe_response
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
-    from django.http import HttpRequest
     from django.http.response import HttpResponseBase
     from starlette.types import ASGIApp
+
+    from ..report.request_handler import ReportRequest
 
 _FAULT: Final = "a request could not be looked at"
 
@@ -146,6 +153,26 @@ def _raw(text: str) -> str:
 # The middleware's own requests call `get_response` as a server calls an app.
 
 
+class _OwnRequest:
+    """Marks a request of the middleware itself."""
+
+
+class _OwnWSGIRequest(_OwnRequest, WSGIRequest):  # type: ignore[misc] # Django is untyped
+    pass
+
+
+class _OwnASGIRequest(_OwnRequest, ASGIRequest):  # type: ignore[misc] # Django is untyped
+    pass
+
+
+def _is_to_be_logged(record: logging.LogRecord) -> bool:
+    """Whether Django is to log what it says of a request: no "Not Found: /robots.txt" that no visitor asked for."""
+    return record.levelno >= logging.ERROR or not isinstance(getattr(record, "request", None), _OwnRequest)
+
+
+logging.getLogger("django.request").addFilter(_is_to_be_logged)
+
+
 class _InnerApp:
     """What is inside of the middleware: the project's further middleware and its views."""
 
@@ -158,12 +185,16 @@ class _InnerApp:
 
 
 class _InnerWSGIApp(_InnerApp, WSGIHandler):  # type: ignore[misc] # Django is untyped
+    request_class = _OwnWSGIRequest
+
     def __call__(self, environ: Any, start_response: Any) -> Any:
         with _forgotten_by_test_client():
             return super().__call__(environ, start_response)
 
 
 class _InnerASGIApp(_InnerApp, ASGIHandler):  # type: ignore[misc] # Django is untyped
+    request_class = _OwnASGIRequest
+
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         with _forgotten_by_test_client():
             await super().__call__(scope, receive, send)
@@ -183,3 +214,21 @@ def _forgotten_by_test_client() -> Iterator[None]:
 def _get_response_as_app(get_response: Any) -> WSGIApplication | ASGIApp:
     """The app for a `get_response`, of the protocol that fits its mode."""
     return _InnerASGIApp(get_response) if iscoroutinefunction(get_response) else _InnerWSGIApp(get_response)
+
+
+# The report
+
+
+def is_staff(request: ReportRequest) -> bool:
+    """Whether a request has the session of a member of staff. It is what ``SITEMAP_AUTHORIZE = "staff"`` stands for.
+
+    The middleware is outside of Django's sessions and logins, so they are asked here.
+    """
+    cookies = parse_cookie(request.headers.get("cookie", ""))
+    asked = HttpRequest()
+    close_old_connections()  # this thread may be none of Django's, which does so around each request
+    try:
+        asked.session = import_module(settings.SESSION_ENGINE).SessionStore(cookies.get(settings.SESSION_COOKIE_NAME))
+        return bool(get_user(asked).is_staff)
+    finally:
+        close_old_connections()

@@ -27,13 +27,14 @@ _VERSIONS_OF_PROXIES: Final = ("0.9", "1.0")
 
 
 class RequestHeaders(Mapping[str, str]):
-    """The headers of a request. Their names match in any case; repeated ones are joined by commas."""
+    """The headers of a request. Their names match in any case; repeated ones are joined, as HTTP says."""
 
     def __init__(self, headers: Iterable[tuple[str, str]]) -> None:
         self._values: dict[str, str] = {}
         for name, value in headers:
             name = name.lower()
-            self._values[name] = f"{self._values[name]}, {value}" if name in self._values else value
+            separator = "; " if name == "cookie" else ", "  # over HTTP/2, browsers send each cookie by itself
+            self._values[name] = f"{self._values[name]}{separator}{value}" if name in self._values else value
 
     def __getitem__(self, name: str) -> str:
         return self._values[name.lower()]

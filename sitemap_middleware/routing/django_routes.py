@@ -81,7 +81,10 @@ def sitemap_settings() -> dict[str, Any]:
         OptionError: SITEMAP_SITEMAPS is invalid.
     """
     sitemap_sections()
-    return {name: getattr(settings, name) for name in dir(settings) if name.startswith("SITEMAP_") and name != SETTING}
+    found = {name: getattr(settings, name) for name in dir(settings) if name.startswith("SITEMAP_") and name != SETTING}
+    if found.get("SITEMAP_AUTHORIZE") == "staff":
+        found["SITEMAP_AUTHORIZE"] = "sitemap_middleware.django.middleware.is_staff"
+    return found
 
 
 def _name(callback: Any) -> str:

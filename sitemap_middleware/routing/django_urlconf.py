@@ -25,6 +25,12 @@ _GROUP: Final = re.compile(r"(?<!\\)\((?:[^()\\]|\\.)*\)")
 _CLASS: Final = re.compile(r"\\[dDwWsS]|(?<!\\)[.\[|]")
 """What stands for several characters or alternatives."""
 
+_REGEX_TOKEN: Final = re.compile(r"\\.|(?P<open>\((?:\?P<(?P<name>\w+)>)?)|(?P<close>\))", re.DOTALL)
+"""An escaped character, and the ends of a group, in a regular expression that `normalize` can read."""
+
+_PATHS: Final = ("a/b", "a/b/", "1/2", "1/2/")
+"""Texts of which a parameter for paths takes one."""
+
 _MAX_FORMS: Final = 32
 """Forms of one route with optional groups that are read."""
 
@@ -124,13 +130,13 @@ def _forms(pattern: Any) -> list[tuple[str, str, Sequence[str]]]:
         return [(route, "".join(literals), names)]
     regex = pattern.regex.pattern
     try:
-        forms = normalize(regex.replace("%", "%%"))
+        forms, groups = normalize(regex.replace("%", "%%")), _groups(regex)
         return [
-            (path_format % {name: _regex_parameter(regex, name) for name in names}, path_format, names)
+            (path_format % {name: _regex_parameter(name, groups[name]) for name in names}, path_format, names)
             for path_format, names in forms
             if names or _has_one_path(regex)
         ]
-    except (LookupError, TypeError, ValueError):  # Django cannot reverse it either
+    except (LookupError, TypeError, ValueError, re.error):  # Django cannot reverse it either
         return []
 
 
@@ -142,10 +148,25 @@ def _has_one_path(regex: str) -> bool:
     return _CLASS.search(regex) is None
 
 
-def _regex_parameter(regex: str, name: str) -> str:
-    """A group of a regular expression as `path()` writes it. One that takes anything takes slashes, too."""
-    wide = re.search(rf"\(\?P<{name}>\.[*+]", regex) or (name.startswith("_") and re.search(r"\(\.[*+]", regex))
-    return f"<path:{name}>" if wide else f"<{name}>"
+def _groups(regex: str) -> dict[str, str]:
+    """The groups of a regular expression that are parameters, by the names that `normalize` gives them."""
+    found: dict[str, str] = {}
+    opened: list[tuple[str, int]] = []
+    for token in _REGEX_TOKEN.finditer(regex):
+        if token["open"]:
+            is_parameter = not any(name for name, _ in opened) and (token["name"] or regex[token.end()] != "?")
+            name = token["name"] or f"_{sum(name.startswith('_') for name in found)}" if is_parameter else ""
+            opened.append((name, token.end()))
+        elif token["close"]:
+            name, start = opened.pop()
+            if name:
+                found[name] = regex[start : token.start()]
+    return found
+
+
+def _regex_parameter(name: str, group: str) -> str:
+    """A group of a regular expression as `path()` writes it: one that takes slashes is a path."""
+    return f"<path:{name}>" if any(re.fullmatch(group, text) for text in _PATHS) else f"<{name}>"
 
 
 def resolve(path: str, language: str) -> ResolverMatch | None:

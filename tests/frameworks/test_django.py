@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import json
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import datetime
@@ -20,9 +21,10 @@ from django.contrib import admin
 from django.contrib.auth.decorators import login_required
 from django.contrib.sitemaps import Sitemap
 from django.contrib.sitemaps.views import sitemap as sitemap_view
+from django.core.exceptions import PermissionDenied
 from django.core.handlers.asgi import ASGIHandler
 from django.core.handlers.wsgi import WSGIHandler
-from django.core.management import call_command
+from django.core.management import call_command, execute_from_command_line
 from django.db import connections
 from django.http import FileResponse, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.test import AsyncClient, Client
@@ -362,19 +364,24 @@ def test_sitemap_classes_run_in_a_language_that_the_project_has() -> None:
 
 
 @pytest.fixture
-def sites(tmp_path: Path) -> Iterator[Any]:
-    """The model of django.contrib.sites, with a database that all threads share."""
-    databases = connections.databases["default"]
+def database(tmp_path: Path) -> Iterator[None]:
+    """A database that all threads share."""
     connections["default"].close()
-    apps.set_installed_apps([*settings.INSTALLED_APPS, "django.contrib.sites"])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(databases, "NAME", str(tmp_path / "project.sqlite3"))
-        call_command("migrate", "sites", verbosity=0)
-        from django.contrib.sites.models import Site
-
-        yield Site
-        Site.objects.clear_cache()
+        patch.setitem(connections.databases["default"], "NAME", str(tmp_path / "project.sqlite3"))
+        yield
         connections["default"].close()
+
+
+@pytest.fixture
+def sites(database: None) -> Iterator[Any]:
+    """The model of django.contrib.sites."""
+    apps.set_installed_apps([*settings.INSTALLED_APPS, "django.contrib.sites"])
+    call_command("migrate", "sites", verbosity=0)
+    from django.contrib.sites.models import Site
+
+    yield Site
+    Site.objects.clear_cache()
     apps.unset_installed_apps()
 
 
@@ -545,10 +552,59 @@ def test_the_report_is_shown_to_whom_authorize_lets_in(handler: Any, inside: lis
     assert project.listed() == ["/"]
 
 
+def test_the_word_staff_stands_for_a_session_of_a_member_of_staff(handler: Any, database: None) -> None:
+    from django.contrib.auth.models import User
+
+    call_command("migrate", verbosity=0)
+    project = Project([path("", page)], handler=handler, SITEMAP_REPORT="/report", SITEMAP_AUTHORIZE="staff")
+    for is_staff, is_active, status in ((True, True, 200), (False, True, 404), (True, False, 404)):
+        client, user = Client(), User.objects.create_user(f"{is_staff} {is_active}", is_staff=is_staff)
+        client.force_login(user)
+        User.objects.filter(pk=user.pk).update(is_active=is_active)
+        cookies = ["theme=dark", f"sessionid={client.cookies['sessionid'].value}"]
+        if handler is WSGIHandler:
+            cookies = ["; ".join(cookies)]  # over HTTP/2, each is a header
+        assert project.request("/report", headers=[("cookie", cookie) for cookie in cookies]).status == status
+    assert project.request("/report").status == 404
+
+
 @pytest.mark.parametrize("value", ["no.such.module", f"{__name__}.missing", f"{__name__}.BASE", 7])
 def test_an_authorize_that_cannot_be_called_is_refused(value: Any) -> None:
     with pytest.raises(OptionError, match=rf"settings.SITEMAP_AUTHORIZE='?{value}'? cannot be (called|imported)"):
         Project([path("", page)], SITEMAP_REPORT="/report", SITEMAP_AUTHORIZE=value)
+
+
+# manage.py
+
+
+class Nested(Posts):
+    """As of a content management system: one view has pages at any depth."""
+
+    def location(self, item: str) -> str:
+        return f"/shop/{item}/all/"
+
+
+def test_manage_py_has_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    patterns = [
+        re_path(r"^files/(\d+)/([^/]+)/(.*)$", page),
+        re_path(r"^(?P<code>(a|b)\))/$", page),
+        re_path(r"^((?:[\w-]+/)*)$", page),
+    ]
+    Project(patterns, SITEMAP_SITEMAPS={"posts": Nested})
+    call_command("sitemap", "routes", "--json")
+    undecided = "it has parameters, and neither values nor learn"
+    assert {row["route"]: row["reason"] for row in json.loads(capsys.readouterr().out)["routes"]} == {
+        "/files/<_0>/<_1>/<path:_2>": undecided,
+        "/<code>/": undecided,
+        "/<path:_0>": "3 of its pages are listed, by SITEMAP_SITEMAPS['posts']",
+        "/": "it answered 200 with text/html",
+    }
+    with pytest.raises(SystemExit, match="1"):
+        execute_from_command_line(["manage.py", "sitemap", "explain", "/files/", "--no-color"])
+    assert "/files/ is not listed" in capsys.readouterr().out
+
+
+# Responses
 
 
 def streamed(request: Any) -> StreamingHttpResponse:
@@ -623,6 +679,22 @@ def test_a_fault_of_the_middleware_is_logged_and_the_page_is_served(
 
 def failing(request: HttpRequest) -> HttpResponse:
     raise RuntimeError("this view fails")
+
+
+def forbidden(request: HttpRequest) -> HttpResponse:
+    raise PermissionDenied
+
+
+def test_of_the_middlewares_own_requests_only_faults_are_in_djangos_log(
+    handler: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    project = Project([path("", page), path("members/", forbidden), path("broken/", failing)], handler=handler)
+    assert project.listed() == ["/"]
+    assert {record.getMessage() for record in caplog.records if record.name == "django.request"} == {
+        "Internal Server Error: /broken/"
+    }
+    project.request("/robots")
+    assert "Not Found: /robots" in caplog.text
 
 
 async def fetch_with_async_client() -> bytes:

@@ -24,6 +24,7 @@ BASE: dict[str, Any] = {
         "django.contrib.messages",
         "django.contrib.sessions",
         "django.contrib.sitemaps",
+        "sitemap_middleware.django",
     ],
     "LANGUAGES": [("en", "English")],
     "LANGUAGE_CODE": "en",
