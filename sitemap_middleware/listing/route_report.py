@@ -107,7 +107,7 @@ def route_report(entries: EntryBuilder, options: Options, context: EvaluationCon
         _decide(report, entries.policy, options, items)
         if report.undecided and (place := elsewhere.get(report.route.path)):
             report.undecided = False
-            report.verdict = Verdict(report.listed > 0, f"{report.listed} of its pages are listed, by {place}")
+            report.verdict = Verdict(report.listed > 0, f"listed by {place}: {report.listed} of its pages")
     return _with_unmatched_patterns([*reports.values()], options, snapshot) if is_main else [*reports.values()]
 
 

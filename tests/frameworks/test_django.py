@@ -326,7 +326,7 @@ def test_routes_whose_pages_a_sitemap_class_lists_are_decided() -> None:
     posts = reports["/posts/<slug>/"]
     assert (posts.verdict.listed, posts.verdict.reason) == (
         True,
-        "3 of its pages are listed, by SITEMAP_SITEMAPS['posts']",
+        "listed by SITEMAP_SITEMAPS['posts']: 3 of its pages",
     )
     assert set(reports) <= {route.path for route in service.app_routes.table.routes if route.path.startswith("/")}
     assert not any(report.undecided for report in reports.values())
@@ -596,7 +596,7 @@ def test_manage_py_has_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
     assert {row["route"]: row["reason"] for row in json.loads(capsys.readouterr().out)["routes"]} == {
         "/files/<_0>/<_1>/<path:_2>": undecided,
         "/<code>/": undecided,
-        "/<path:_0>": "3 of its pages are listed, by SITEMAP_SITEMAPS['posts']",
+        "/<path:_0>": "listed by SITEMAP_SITEMAPS['posts']: 3 of its pages",
         "/": "it answered 200 with text/html",
     }
     with pytest.raises(SystemExit, match="1"):
