@@ -72,6 +72,9 @@ def test_it_has_the_figures_of_the_commands(app: str, tmp_path: Path) -> None:
             re.findall(r'<a class="path" href="page/\d+\.html">([^<]*)', (tmp_path / "out" / name).read_text("utf-8"))
         )
     assert found == {row["url"].removeprefix("https://shop.example") for row in rows}
+    assert '<a href="pages-undated.html">Listed pages without a date: <strong>1</strong></a>' in overview
+    table = (tmp_path / "out" / "pages.csv").read_text("utf-8").splitlines()
+    assert {*table} > {*cli_runner().invoke(command, ["list", app, "--csv"]).stdout.splitlines()}
     documents = (tmp_path / "out" / "documents.html").read_text("utf-8")
     assert "/sitemap.xml</a>" in documents
 
