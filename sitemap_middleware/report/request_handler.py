@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from contextvars import Context
 from dataclasses import dataclass
+from http import HTTPStatus
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,6 +26,10 @@ log: logging.Logger = logging.getLogger("sitemap_middleware")
 EXTRA_MISSING: Final = 'the report needs the extra "report": pip install "sitemap-middleware[report]"'
 
 _VERSIONS_OF_PROXIES: Final = ("0.9", "1.0")
+
+
+Permission = bool | tuple[int, Sequence[tuple[str, str]]]
+"""What `authorize` says: yes, no, or the status and headers of another answer."""
 
 
 class RequestHeaders(Mapping[str, str]):
@@ -87,7 +93,8 @@ class ReportHandler:
                 "awaitable", "authorize returned an awaitable, which a WSGI app cannot await; give a plain function"
             )
             return None
-        return Context().run(self._respond, request) if allowed else None
+        response: Response | None = Context().run(self._decide, request, allowed)
+        return response
 
     async def answer_async(
         self, request: Request, scope: Mapping[str, Any], run_in_thread: Callable[..., Awaitable[Any]]
@@ -105,7 +112,8 @@ class ReportHandler:
                 allowed = await allowed
             except Exception as error:
                 allowed = self._refuse_by_error(error)
-        return await run_in_thread(Context().run, self._respond, request) if allowed else None
+        response: Response | None = await run_in_thread(Context().run, self._decide, request, allowed)
+        return response
 
     def _may_answer(self, request: Request) -> bool:
         """Whether the request may be answered with the report, if it is allowed to read it."""
@@ -132,6 +140,20 @@ class ReportHandler:
     def _refuse_by_error(self, error: Exception) -> bool:
         self._warn_once("authorize", "authorize failed, so the report is not shown: %r", error)
         return False
+
+    def _decide(self, request: Request, allowed: Any) -> Response | None:
+        """The report, the answer that `authorize` gives in its place, or None if it says no. It may block."""
+        if not isinstance(allowed, tuple):
+            return self._respond(request) if allowed else None
+        from ..documents.responses import error_response
+
+        with suppress(TypeError, ValueError):
+            status, headers = allowed
+            reason, fields = HTTPStatus(status).phrase, [(str(name), str(value)) for name, value in headers]
+            if status >= 300:
+                return error_response(request.method, status, reason, fields)
+        self._refuse_by_error(ValueError(f"it returned {allowed!r}, which is no status from 300 on with headers"))
+        return None
 
     def _respond(self, request: Request) -> Response:
         """The page that is requested. It may block."""

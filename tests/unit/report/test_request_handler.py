@@ -118,6 +118,22 @@ class TestAuthorize:
         messages = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
         assert messages == ["authorize failed, so the report is not shown: LookupError('no such user')"]
 
+    def test_it_may_ask_a_browser_for_a_password(self, protocol: str) -> None:
+        def allow(request: ReportRequest) -> Any:
+            asks = 401, [("WWW-Authenticate", 'Basic realm="report"')]
+            return request.headers.get("Authorization") == "Basic b3Blbg==" or asks
+
+        sample = site(protocol, authorize=allow)
+        refused = request(sample)
+        assert (refused.status, refused.header("www-authenticate")) == (401, 'Basic realm="report"')
+        assert refused.header("cache-control") == "no-store"
+        assert request(sample, headers=[("authorization", "Basic b3Blbg==")]).status == 200
+
+    @pytest.mark.parametrize("answer", [(), (200, []), (999, []), (401, [("one",)]), (True, True)])
+    def test_another_tuple_refuses(self, protocol: str, answer: Any, caplog: pytest.LogCaptureFixture) -> None:
+        assert request(site(protocol, authorize=lambda _: answer)).status == 404
+        assert "authorize failed, so the report is not shown" in caplog.text
+
     def test_a_request_for_another_path_never_asks_it(self, protocol: str) -> None:
         asked: list[str] = []
         sample = site(protocol, authorize=lambda request: bool(asked.append(request.path)))
