@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .evidence.page_verdict import Explanation
     from .models import Changefreq
     from .options.decorator import Values
-    from .report.request_handler import ReportRequest
+    from .report.request_handler import Permission, ReportRequest
 
 
 class SitemapOptions(TypedDict, total=False):
@@ -46,7 +46,7 @@ class SitemapOptions(TypedDict, total=False):
     verify: bool
     priority: float | Literal["auto"] | None
     changefreq: Changefreq | Literal["auto"] | None
-    robots: bool | Literal["disallow"]
+    robots: bool | Literal["disallow", "noindex"]
     max_age: int
     max_age_days: int
     max_pages: int
@@ -57,7 +57,7 @@ class SitemapOptions(TypedDict, total=False):
     enabled: bool
     sections: Mapping[str, Values] | None
     report: str | None
-    authorize: Callable[[ReportRequest], bool | Awaitable[bool]] | None
+    authorize: Callable[[ReportRequest], Permission | Awaitable[Permission]] | None
 
 
 class SitemapMiddleware:
@@ -81,7 +81,8 @@ class SitemapMiddleware:
         verify: whether static routes are requested, in process and as by a crawler, and listed if they are pages.
         priority: default for pages: a number, or ``"auto"``.
         changefreq: default for pages: one of the protocol's words, or ``"auto"``, by the observed changes.
-        robots: whether robots.txt is obeyed and names the sitemap; ``"disallow"`` forbids everything, for staging.
+        robots: whether robots.txt is obeyed and names the sitemap; for staging, ``"noindex"`` adds a header to each
+            response, and ``"disallow"`` forbids everything in robots.txt.
         max_age: seconds for which a client may keep the sitemap, and after which `values` are read again.
         max_age_days: days after which a learned page that nobody requests is forgotten.
         max_pages: the maximum number of learned pages of a site.

@@ -12,7 +12,14 @@ from anyio import CapacityLimiter
 from anyio.to_thread import run_sync
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ..http.messages import DOCUMENT_SUFFIXES, TEST_CLIENT_WAIT_SECONDS, WAIT_SECONDS_KEY, Request, Response
+from ..http.messages import (
+    DOCUMENT_SUFFIXES,
+    NOINDEX_HEADER,
+    TEST_CLIENT_WAIT_SECONDS,
+    WAIT_SECONDS_KEY,
+    Request,
+    Response,
+)
 from ..http.request_filter import ignore_reason_of_scope
 from ..observe.tracker import PassingResponse, RequestKey, TrackedPage
 from ..routing.framework_detection import remember_middleware
@@ -53,6 +60,8 @@ class ASGIMiddleware:
             if scope["type"] == "lifespan":
                 send = partial(self._lifespan_send, scope, send)
             elif scope["type"] == "http" and self.service.options.enabled and isinstance(scope["headers"], Collection):
+                if self.service.options.robots == "noindex":
+                    send = partial(_send_with_noindex, send)
                 exchange = ASGIExchange(self, scope, send)  # headers that can be read only once are left to the app
                 app = await self._app_for(exchange)
         except Exception as error:
@@ -152,6 +161,13 @@ class ASGIMiddleware:
             answer = Response(start["status"], headers, b"".join(part.get("body", b"") for part in parts))
             return self.service.sitemap_handler.amended(request, answer)
         return None
+
+
+async def _send_with_noindex(send: Send, message: Message) -> None:
+    if message["type"] == "http.response.start":
+        name, value = NOINDEX_HEADER
+        message = {**message, "headers": [*message.get("headers", ()), (name.lower().encode(), value.encode())]}
+    await send(message)
 
 
 async def send_response(response: Response, _: Scope, __: Receive, send: Send) -> None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from ..http.captured_response import MAX_HTML_BYTES
 from ..http.messages import (
     DOCUMENT_SUFFIXES,
+    NOINDEX_HEADER,
     SYNC_SERVER_WAIT_SECONDS,
     TEST_CLIENT_WAIT_SECONDS,
     WAIT_SECONDS_KEY,
@@ -51,6 +52,8 @@ class WSGIMiddleware:
                 self._unwind()
             app = self.app
             if self.service.options.enabled:
+                if self.service.options.robots == "noindex":
+                    start_response = partial(_start_with_noindex, start_response)
                 exchange = WSGIExchange(self, environ, start_response)
                 app = self._app_for(exchange)
         except Exception as error:
@@ -126,6 +129,10 @@ class WSGIMiddleware:
         for status, headers in started:  # if there is none, the server says what is wrong
             start_response(status, headers)
         return parts
+
+
+def _start_with_noindex(start_response: Any, status: str, response_headers: Any, *more: Any, **named: Any) -> Any:
+    return start_response(status, [*response_headers, NOINDEX_HEADER], *more, **named)
 
 
 def send_response(response: Response, _: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:

@@ -23,7 +23,7 @@ from .. import middleware as core
 from ..adapters.asgi import ASGIExchange
 from ..adapters.event_loop_and_threads import thread_limiter
 from ..adapters.wsgi import WSGIExchange
-from ..http.messages import TEST_CLIENT_WAIT_SECONDS, WAIT_SECONDS_KEY, Request
+from ..http.messages import NOINDEX_HEADER, TEST_CLIENT_WAIT_SECONDS, WAIT_SECONDS_KEY, Request
 from .responses import amended_response, http_response, observe_response
 
 if TYPE_CHECKING:
@@ -78,6 +78,7 @@ class SitemapMiddleware:
         if own is not None and app.service.sitemap_handler.amends(own):
             return amended_response(answer, app, own)
         observe_response(answer, exchange)
+        self._hide(answer)
         return answer
 
     async def _respond(self, request: HttpRequest) -> HttpResponseBase:
@@ -96,7 +97,14 @@ class SitemapMiddleware:
             amended: HttpResponseBase = await run_sync(amended_response, answer, app, own, limiter=thread_limiter())
             return amended
         observe_response(answer, exchange)
+        self._hide(answer)
         return answer
+
+    def _hide(self, answer: Any) -> None:
+        """Add the header of the option `robots="noindex"`. Django's responses have one value of each header."""
+        if self.app.service.options.robots == "noindex":
+            name, value = NOINDEX_HEADER
+            answer[name] = f"{answer[name]}, {value}" if name in answer else value
 
     def _untracked(self, exchange: ASGIExchange | WSGIExchange) -> Request | None:
         """The request, if its page is not known yet. Else the page is set."""

@@ -24,7 +24,7 @@ from ..routing.route_table import LEARNED_SECTION, ROUTES_SECTION, RouteTable
 from ..util import resolve, run_in_background
 from .publisher import Publisher
 from .reasons import (
-    DISALLOWED_REASON,
+    HIDDEN_SITE_REASON,
     TOO_MANY_SITES_REASON,
     UNTRUSTED_HOST_REASON,
     UNTRUSTED_ROOT_REASON,
@@ -91,7 +91,7 @@ class SitemapHandler:
             if not path.endswith(DOCUMENT_SUFFIXES) or request.method not in ("GET", "HEAD"):
                 return False
             if path == ROBOTS_PATH:
-                return self.options.disallows_all
+                return self.options.robots == "disallow"
             return self.is_document(path) and not self.app_routes.keeps(path, "SitemapMiddleware")
         except Exception as error:
             self.on_error("a request could not be looked at", error)
@@ -167,7 +167,7 @@ class SitemapHandler:
     def _respond(self, request: Request) -> Response | None:
         # Only what the index names is the middleware's: another name may well be a document of the app.
         is_root = request.path == self.options.path
-        if self.options.disallows_all:
+        if self.options.hides_all:
             return self._disallow(request)
         self.reasons.warn_of_proxy_fix(self.app_routes.proxy_middleware)
         table = self.app_routes.reload()  # first, because routes may be those of one host
@@ -192,7 +192,7 @@ class SitemapHandler:
     def _disallow(self, request: Request) -> Response | None:
         """Hide the sitemap, and forbid everything in robots.txt, which is at the root of a host only."""
         if request.path == self.options.path:
-            return error_response(request.method, 404, DISALLOWED_REASON)
+            return error_response(request.method, 404, HIDDEN_SITE_REASON % self.options.robots)
         if request.path != ROBOTS_PATH or request.root:
             return None
         fields = [("Cache-Control", f"public, max-age={self.options.max_age}")]

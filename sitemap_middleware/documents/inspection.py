@@ -101,9 +101,9 @@ class ServiceInspection:
         path = self.options.path
         if not self.options.enabled:
             return f"{self.options.settings['enabled'].place}=False turns the middleware off, so nothing is observed"
-        if self.options.disallows_all:
+        if self.options.hides_all:
             place = self.options.settings["robots"].place
-            return f'{place}="disallow" keeps the site out of search engines, so there is no sitemap'
+            return f'{place}="{self.options.robots}" keeps the site out of search engines, so there is no sitemap'
         return (
             f"the app's own route for {path} is served, and not this sitemap"
             if self.app_routes.table.has_explicit_route(path)

@@ -27,7 +27,7 @@ MAX_PAGES_CHECKED: Final = 200
 MAX_LOGGED_HOST_CHARS: Final = 255
 """Maximum length of an unknown Host in the log."""
 
-DISALLOWED_REASON: Final = 'robots="disallow" keeps this site out of search engines, so there is no sitemap.'
+HIDDEN_SITE_REASON: Final = 'robots="%s" keeps this site out of search engines, so there is no sitemap.'
 
 UNTRUSTED_HOST_REASON: Final = (
     "No sitemap for this host: it is not in allowed_hosts and base_url is not set."

@@ -12,7 +12,7 @@ from werkzeug.datastructures import Accept
 from werkzeug.http import parse_accept_header
 from werkzeug.sansio.http import is_resource_modified
 
-from ..http.messages import Request, Response
+from ..http.messages import NOINDEX_HEADER, Request, Response
 from .xml import Document
 
 HeaderFields = list[tuple[str, str]]
@@ -22,7 +22,7 @@ _MAX_IF_NONE_MATCH_CHARS: Final = 4096
 _BODY_HEADERS: Final = frozenset(
     {"content-length", "content-encoding", "etag", "content-md5", "digest", "content-digest", "repr-digest"}
 )
-_COMMON_HEADERS: Final = (("X-Robots-Tag", "noindex"), ("X-Content-Type-Options", "nosniff"))
+_COMMON_HEADERS: Final = (NOINDEX_HEADER, ("X-Content-Type-Options", "nosniff"))
 
 
 def document_response(document: Document, request: Request, now: float, max_age: int) -> Response:

@@ -96,7 +96,7 @@ class RobotsTxt:
 
     def cached_rules(self, site: Site, store: Store | None = None) -> RobotsRules:
         """The known rules of a site, from this process or else from a store. Makes no request."""
-        if self._options.disallows_all:
+        if self._options.hides_all:
             return RobotsRules(DISALLOW_ALL)
         if not self._options.robots or site.root:
             return RobotsRules()

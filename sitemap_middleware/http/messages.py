@@ -15,6 +15,9 @@ from .request_filter import ignore_reason_of_headers
 DOCUMENT_SUFFIXES: Final = (".xml", ".txt")
 """How the paths of documents and of robots.txt end. This test alone rules out almost all other requests."""
 
+NOINDEX_HEADER: Final = ("X-Robots-Tag", "noindex")
+"""The header that keeps a response out of search engines."""
+
 PROBE_USER_AGENT: Final = "sitemap-middleware-bot/1.0"
 """The User-Agent of the middleware's own requests, made to the app within the process. Analytics know it as a bot's."""
 

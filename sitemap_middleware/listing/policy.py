@@ -73,8 +73,8 @@ class ListingPolicy:
             verdict = self._unanswered_verdict(context, candidate, verdict)
         # Last, because matching the rules costs more than all the checks before.
         if (verdict.listed or verdict.unverified) and not snapshot.rules.allows(loc):
-            own = 'the option robots="disallow" keeps the site out of search engines'
-            verdict = Verdict(False, own if self._options.disallows_all else ROBOTS_REASON)
+            own = f'the option robots="{self._options.robots}" keeps the site out of search engines'
+            verdict = Verdict(False, own if self._options.hides_all else ROBOTS_REASON)
         return loc if verdict.listed else None, verdict
 
     def exclusion(self, route: Route, path: str) -> Verdict | None:

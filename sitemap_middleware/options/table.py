@@ -22,6 +22,9 @@ from .value_checks import unknown_option_error, validate_changefreq, validate_pr
 RESERVED_SECTIONS: Final = ("routes", "pages")
 """The names of the sections of static routes and of learned pages, in the URLs of their documents."""
 
+HIDING_WORDS: Final = ("disallow", "noindex")
+"""The words of the option `robots` that keep a site out of search engines."""
+
 _SECTION_NAME: Final = re.compile(r"(?=.{1,50}\Z)(?!.*-[0-9]+\Z)[a-z0-9]+(?:-[a-z0-9]+)*")
 """No name ends with a number: that would be the number of a document."""
 
@@ -51,7 +54,7 @@ class Options:
     learn: Patterns
     list_unseen: bool
     verify: bool
-    robots: bool | Literal["disallow"]
+    robots: bool | Literal["disallow", "noindex"]
     priority: float | Literal["auto"] | None
     changefreq: Changefreq | Literal["auto"] | None
     max_age: int
@@ -70,9 +73,9 @@ class Options:
     """Every option but `routes`, with the value in use and where it comes from."""
 
     @property
-    def disallows_all(self) -> bool:
-        """Whether the site is kept out of search engines: robots.txt forbids everything, and there is no sitemap."""
-        return self.robots == "disallow"
+    def hides_all(self) -> bool:
+        """Whether the site is kept out of search engines, by robots.txt or by a header, and there is no sitemap."""
+        return self.robots in HIDING_WORDS
 
 
 def validate_options(settings: Mapping[str, Setting], declared_root: str) -> Options:
@@ -188,8 +191,8 @@ def _learn_patterns(setting: Setting) -> Patterns:
     return patterns
 
 
-def _robots(setting: Setting) -> bool | Literal["disallow"]:
-    return "disallow" if setting.value == "disallow" else _flag(setting, '"disallow"')
+def _robots(setting: Setting) -> Any:
+    return setting.value if setting.value in HIDING_WORDS else _flag(setting, '"disallow" or "noindex"')
 
 
 def _priority(setting: Setting) -> float | Literal["auto"]:
@@ -208,7 +211,7 @@ def _flag(setting: Setting, other: str = "") -> bool:
     if setting.source in ("config", "environment"):
         others = f", or {other}" if other else ""
         raise OptionError(f"{given} is neither True nor False; give {FLAG_WORDS}{others}")
-    raise OptionError(f"{given} is neither {f'True, False nor {other}' if other else 'True nor False'}")
+    raise OptionError(f"{given} is neither {f'True, False, {other}' if other else 'True nor False'}")
 
 
 def _number(unit: str, least: int, setting: Setting) -> int:

@@ -10,6 +10,10 @@ from typing import Any
 
 import flask
 import pytest
+from django.core.handlers.asgi import ASGIHandler
+from django.core.handlers.wsgi import WSGIHandler
+from django.http import HttpResponse
+from django.urls import path as django_path
 from starlette.applications import Starlette
 from starlette.responses import HTMLResponse
 from starlette.routing import Route
@@ -18,7 +22,9 @@ from sitemap_middleware import OptionError, SitemapMiddleware
 from sitemap_middleware.options.sources import Setting, variable_name
 
 from ..frameworks.apps import django_site
+from ..support.django_project import use
 from ..support.documents import locs
+from ..support.sample_sites import Page, SampleSite
 from ..support.wire import DRIVERS, RequestSpec
 
 PATHS = ("/", "/a", "/b", "/kind/<any(x, y):kind>")
@@ -239,7 +245,49 @@ def test_a_staging_site_disallows_everything_and_has_no_sitemap(own: bool) -> No
     )
 
 
+# robots="noindex"
+
+
+@pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
+def test_noindex_marks_each_response_and_leaves_robots_txt_to_the_app(protocol: str) -> None:
+    pages = {
+        "/": Page(),
+        "/post": Page().with_headers(("x-robots-tag", "nosnippet")),
+        "/broken": Page(500),
+        "/robots.txt": Page(headers=[("content-type", "text/plain")], body=b"User-agent: *\nAllow: /\n"),
+    }
+    sample = SampleSite(protocol, pages, base_url="https://staging.example.com", robots="noindex")
+
+    def tags(path: str) -> list[str]:
+        return [value for name, value in sample.request(path).headers if name == "x-robots-tag"]
+
+    assert [tags(path) for path in ("/", "/missing", "/broken", "/robots.txt")] == [["noindex"]] * 4
+    assert tags("/post") == ["nosnippet", "noindex"]
+    assert sample.request("/robots.txt").text == "User-agent: *\nAllow: /\n"
+    answer = sample.request("/sitemap.xml")
+    reason = 'robots="noindex" keeps this site out of search engines, so there is no sitemap.'
+    assert (answer.status, answer.text.strip()) == (404, reason)
+    explanation = sample.app.explain("/")
+    assert (explanation.listed, explanation.reason) == (
+        False,
+        'the option robots="noindex" keeps the site out of search engines',
+    )
+
+
 # Django's settings
+
+
+@pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
+def test_noindex_in_the_settings_of_django(protocol: str) -> None:
+    def page(_: Any) -> HttpResponse:
+        return HttpResponse("A page", headers={"X-Robots-Tag": "nosnippet"})
+
+    use([django_path("", page)], MIDDLEWARE=["sitemap_middleware.django.SitemapMiddleware"], SITEMAP_ROBOTS="noindex")
+    app = WSGIHandler() if protocol == "wsgi" else ASGIHandler()
+    for _ in range(2):
+        answer = DRIVERS[protocol](app, RequestSpec("/"))
+        assert answer.header("x-robots-tag") == "nosnippet, noindex"
+    assert DRIVERS[protocol](app, RequestSpec("/missing")).header("x-robots-tag") == "noindex"
 
 
 def test_settings_of_django_are_named_as_django_does(caplog: pytest.LogCaptureFixture) -> None:

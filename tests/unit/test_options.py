@@ -167,7 +167,7 @@ NUMBER = r"not valid; give a number from 0\.0 to 1\.0"
         ("max_age", "300", "max_age='300' is not a number of seconds"),
         ("max_age", 10**9 + 1, "max_age: the number of seconds is too large; give 1000000000 or less"),
         ("list_unseen", "no", "list_unseen='no' is neither True nor False"),
-        ("robots", "no", "robots='no' is neither True, False nor \"disallow\""),
+        ("robots", "no", 'robots=\'no\' is neither True, False, "disallow" or "noindex"'),
         ("clock", 5, "clock=5 cannot be called; give a callable that returns POSIX seconds"),
         ("path", "sitemap.xml", 'path=.* is not a sitemap path; give one such as "/sitemap.xml"'),
         ("path", "/a\n.xml", "is not a sitemap path"),
