@@ -23,8 +23,8 @@ MAX_ROOT_CHARS: Final = 255
 """Maximum length of a root path."""
 
 MAX_SITES: Final = 1000
-"""Sites of one process, above which there are only those that settings name in full. Others are below a wildcard, at
-root paths or at ports, which clients can invent."""
+"""Sites of one process besides those that settings name in full: below a wildcard, at root paths or at ports, which
+clients can invent."""
 
 REPLACE_SECONDS: Final = 60
 """Seconds until another site makes room: of each that clients invent, the store keeps a few rows."""
