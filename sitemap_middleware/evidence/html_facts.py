@@ -41,6 +41,7 @@ for _codec in _ASCII_CODECS:
 _NO_TEXT: Final = re.compile(r"[\0-\x08\x0e-\x1f\ufffd]")
 _XML_TEXT_ELEMENT: Final = re.compile(r"<((script|style|title|textarea|iframe|noframes)(?:\s[^<>]*)?)/>")
 """An element of XHTML that has no content, and would hold all that follows if it were HTML."""
+_API_DOCUMENTATION: Final = "script[src*='swagger-ui' i], script[src*='redoc.standalone' i], script[src*='rapidoc' i]"
 _CANONICAL_EXCLUSIONS: Final = ("hreflang", "lang", "media", "type")
 """Search engines ignore a canonical link with one of these attributes."""
 
@@ -78,6 +79,7 @@ class HtmlFacts(NamedTuple):
     """A digest of the content without the words of the page's own path; 0 if unknown."""
     links: tuple[str, ...] = ()
     """The targets of its first and its last links."""
+    is_api_documentation: bool = False
 
 
 def parse_html(
@@ -107,6 +109,7 @@ def parse_html(
         _instant_refresh(tree, base),
         robots.expires_at,
         links=_links(tree, base),
+        is_api_documentation=tree.css_first(_API_DOCUMENTATION) is not None,
     )
     content = None if unread else content_digest(tree, data, path)  # last, because it takes the tree apart
     if content is None:

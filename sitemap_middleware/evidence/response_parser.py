@@ -21,6 +21,9 @@ UNREADABLE_FILE_REASON: Final = "was sent as a file that could not be read"
 
 _MAX_URL_CHARS: Final = 2048
 
+_BROTLI_PIECE_BYTES: Final = 64
+"""Bytes that are decoded at a time, because the library decodes all that it is given, however large that becomes."""
+
 _SIGN_IN_URL: Final = re.compile(
     r"""
     (?<![a-z])(?:log|sign)[-_]?(?:in|on|up)(?![a-z])
@@ -94,6 +97,8 @@ def parse_response(
     if html is None:
         return observation._replace(unread_reason=undecodable)
     said = "its robots meta tag says noindex" if html.noindex else ""
+    if html.is_api_documentation:
+        said = said or "it is the documentation of an API, by Swagger UI, Redoc or RapiDoc"
     html_refusal = _refusal(said, html.instant_refresh, [html.canonical] if html.canonical else [], loc, is_own_url)
     links = dict.fromkeys(map(path_digest, own_paths(captured.site, loc, html.links, captured.host)))
     links.pop(path_digest(own_path), None)
@@ -182,8 +187,12 @@ def decode_body(body: bytes, codings: Sequence[str], limit: int) -> tuple[bytes,
 def _decoded(body: bytes, coding: str, limit: int) -> tuple[bytes, bool]:
     """The decoded bytes up to the limit, and whether the compressed stream has ended."""
     if coding == "br":
-        decompressor = _brotli.Decompressor()
-        return decompressor.process(body)[:limit], decompressor.is_finished()
+        decompressor, decoded = _brotli.Decompressor(), b""
+        for start in range(0, len(body), _BROTLI_PIECE_BYTES):
+            decoded += decompressor.process(body[start : start + _BROTLI_PIECE_BYTES])
+            if len(decoded) >= limit:
+                break
+        return decoded[:limit], decompressor.is_finished()
     if coding == "zstd":
         stream = _zstd.ZstdDecompressor()
     elif coding == "gzip":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
@@ -15,6 +16,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
+from werkzeug.test import Client
 
 from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.observe.prober import ROUND_INTERVAL_SECONDS
@@ -447,3 +449,24 @@ def test_robots_txt_and_cookie_rules_win_over_visits(protocol: str) -> None:
     assert site.listed() == {"/posts/one"}, "the answer to one signed-in visitor is not evidence about the page"
     site.visit("/posts/one")
     assert site.listed() == set()
+
+
+@pytest.mark.parametrize("has_threads", [False, True], ids=["one thread", "threads"])
+def test_a_page_that_a_header_nobody_knows_opens_is_not_learned_from_it(has_threads: bool) -> None:
+    """A learned page is listed once the middleware's own request, which is a stranger's, was answered with it."""
+    app = flask.Flask("site", static_folder=None)
+
+    @app.get("/v/<slug>")
+    def page(slug: str) -> tuple[str, int]:
+        is_refused = slug == "private" and "X-Netid" not in flask.request.headers
+        return ("Members only", 403) if is_refused else (f"<main>The page {slug}</main>", 200)
+
+    middleware = SitemapMiddleware(app, base_url=BASE, learn="/v/<slug>", store="memory://")
+    server = Client(middleware)
+    as_served: dict[str, Any] = {"base_url": BASE, "environ_overrides": {"wsgi.multithread": has_threads}}
+    for slug in ("private", "public"):
+        server.get(f"/v/{slug}", headers={"X-Netid": "1"}, **as_served)
+    until = time.monotonic() + 10
+    while (answer := server.get("/sitemap.xml", **as_served)).status_code != 200 and time.monotonic() < until:
+        middleware.flush()
+    assert locs(answer.data) == [f"{BASE}/v/public"]
