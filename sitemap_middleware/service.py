@@ -15,8 +15,8 @@ from urllib.parse import unquote
 
 from .documents.handler import SitemapHandler
 from .documents.inspection import ServiceInspection
+from .documents.no_sitemap_reasons import NoSitemapReasons
 from .documents.publisher import Publisher
-from .documents.reasons import NoSitemapReasons
 from .documents.robots import RobotsTxt
 from .exceptions import StoreError
 from .http import urls

@@ -23,7 +23,7 @@ from ..http.messages import (
     as_exception,
 )
 from .event_loop_and_threads import loop_caller, start_task
-from .probe import is_endless, probe_client_address, probe_headers, truncated_response
+from .own_request_headers import is_endless, probe_client_address, probe_headers, truncated_response
 
 if TYPE_CHECKING:
     from .asgi import ASGIMiddleware

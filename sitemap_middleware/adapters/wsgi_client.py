@@ -24,7 +24,7 @@ from ..http.messages import (
     Response,
     as_exception,
 )
-from .probe import is_endless, probe_client_address, probe_headers, truncated_response
+from .own_request_headers import is_endless, probe_client_address, probe_headers, truncated_response
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication, WSGIEnvironment

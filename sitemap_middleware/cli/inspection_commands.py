@@ -17,10 +17,10 @@ import click
 
 from ..http.urls import without_password
 from ..listing.candidates import SiteSnapshot
-from ..listing.url_report import pages_as_csv
+from ..listing.evaluated_urls import pages_as_csv
 from ..options.sources import Setting
 from ..stores import Store, open_store
-from ..stores.status import store_status
+from ..stores.stored_sites import store_status
 from . import results, terminal
 from .app_loader import is_app_name, load_app
 from .command_target import Target, open_target, reporting_errors

@@ -11,10 +11,10 @@ from rich.text import Text
 
 from ..evidence.dates import w3c_from_timestamp
 from ..evidence.page_verdict import UNLINKED, Explanation, observed_facts
+from ..listing.evaluated_urls import COLUMNS, EvaluatedUrl, PageChange
 from ..listing.route_report import RouteReport
-from ..listing.url_report import COLUMNS, EvaluatedUrl, PageChange
 from ..options.sources import Setting
-from ..stores.status import StoreStatus
+from ..stores.stored_sites import StoreStatus
 from .terminal import Row, console, print_line, print_rows, printable
 
 _UNDECIDED_ROUTES_HINT: Final = (

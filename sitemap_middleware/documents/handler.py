@@ -22,8 +22,7 @@ from ..routing.current_routes import AppRoutes
 from ..routing.hosts import SiteResolver
 from ..routing.route_table import LEARNED_SECTION, ROUTES_SECTION, RouteTable
 from ..util import resolve, run_in_background
-from .publisher import Publisher
-from .reasons import (
+from .no_sitemap_reasons import (
     HIDDEN_SITE_REASON,
     TOO_MANY_SITES_REASON,
     UNTRUSTED_HOST_REASON,
@@ -31,6 +30,7 @@ from .reasons import (
     NoSitemapReasons,
     Unavailable,
 )
+from .publisher import Publisher
 from .responses import document_response, error_response, text_response
 from .robots import RobotsTxt
 from .xml import Document

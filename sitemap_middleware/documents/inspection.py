@@ -15,11 +15,11 @@ from ..http.messages import AsyncCollector
 from ..http.robots_parser import ROBOTS_PATH
 from ..listing.candidates import SiteSnapshot
 from ..listing.entries import EntryBuilder
+from ..listing.evaluated_urls import EvaluatedUrl, PageChange, evaluated_urls
 from ..listing.explain import explain
 from ..listing.policy import EvaluationContext
 from ..listing.provider_items import ProviderReport
 from ..listing.route_report import RouteReport, route_report
-from ..listing.url_report import EvaluatedUrl, PageChange, evaluated_urls
 from ..models import Site
 from ..observe.ingest import Ingester
 from ..observe.tracker import Tracker

@@ -24,8 +24,8 @@ from ..routing.route_table import RouteTable
 from ..stores.base import UNLEARNED_PART, PartState, Store
 from ..stores.breaker import StoreClock
 from ..util import reset_after_fork, resolve, run_in_background
+from .no_sitemap_reasons import PROVIDER_FAILING_REASON, BeingGenerated, Unavailable
 from .parts import Part, PartSource, SavedParts, part_sources
-from .reasons import PROVIDER_FAILING_REASON, BeingGenerated, Unavailable
 from .site_sitemap import MissingXMLError, SiteSitemap
 from .xml import Document
 

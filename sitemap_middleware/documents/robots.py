@@ -34,7 +34,7 @@ from ..options.table import Options
 from ..routing.current_routes import AppRoutes
 from ..stores.base import Store
 from ..util import WarnOnce
-from .reasons import Unavailable
+from .no_sitemap_reasons import Unavailable
 from .responses import text_response, with_body
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")

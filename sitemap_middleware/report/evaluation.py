@@ -19,13 +19,13 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from ..documents.inspection import ServiceInspection
-from ..documents.reasons import Unavailable
+from ..documents.no_sitemap_reasons import Unavailable
 from ..evidence.dates import SECONDS_PER_DAY
 from ..exceptions import StoreError, ValuesError
 from ..http.messages import Request
 from ..listing.candidates import SiteSnapshot
+from ..listing.evaluated_urls import EvaluatedUrl
 from ..listing.route_report import RouteReport
-from ..listing.url_report import EvaluatedUrl
 from ..models import Site
 from ..util import resolve, run_in_background
 from .findings import RULES, SHOWN, Rule

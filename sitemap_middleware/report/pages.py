@@ -12,9 +12,9 @@ from ..evidence.dates import SECONDS_PER_DAY, timestamp_of_w3c, w3c_day_from_tim
 from ..evidence.page_verdict import UNLINKED, observed_facts, page_events
 from ..exceptions import StoreError
 from ..http.urls import quote_path
-from ..listing.url_report import pages_as_csv
+from ..listing.evaluated_urls import pages_as_csv
 from ..models import Site
-from ..stores.status import store_status
+from ..stores.stored_sites import store_status
 from .evaluation import SORTS, Evaluation, PageQuery
 from .figures import FIGURES
 from .findings import RULES, SHOWN

@@ -17,7 +17,7 @@ from sitemap_middleware.models import Page, PageLimits, StoreKey
 from sitemap_middleware.observe.ingest import forget_pages
 from sitemap_middleware.stores import open_store
 from sitemap_middleware.stores.base import MAX_LEASE_SECONDS, PART_PAGES, UNLIMITED, Store
-from sitemap_middleware.stores.status import open_readonly, stored_sites
+from sitemap_middleware.stores.stored_sites import open_readonly, stored_sites
 
 from ..support import mariadb, postgres
 from ..support.redis_servers import PROGRAMS, shared, shared_cluster

@@ -23,7 +23,7 @@ from sitemap_middleware.stores import redis as redis_store
 from sitemap_middleware.stores import sqlite as sqlite_store
 from sitemap_middleware.stores.base import SCHEMA_VERSION, Store, encode_page, number_of
 from sitemap_middleware.stores.sqlite import SQLiteStore
-from sitemap_middleware.stores.status import store_status
+from sitemap_middleware.stores.stored_sites import store_status
 
 from ..support import postgres
 from ..support.redis_servers import PROGRAMS, Cluster, RedisServer, shared, shared_cluster

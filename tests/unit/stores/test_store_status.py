@@ -17,7 +17,7 @@ from sitemap_middleware.cli.results import print_status
 from sitemap_middleware.models import Page as StoredPage
 from sitemap_middleware.models import StoreKey
 from sitemap_middleware.stores.sqlite import MemoryStore, SQLiteStore
-from sitemap_middleware.stores.status import store_status
+from sitemap_middleware.stores.stored_sites import store_status
 
 from ...support.command_line import cli_runner
 from ...support.sample_sites import Page, SampleSite
