@@ -106,6 +106,11 @@ class Finding:
         return RULES[self.code]
 
 
+def finding_key(code: str, url: str) -> str:
+    """What the same finding of another run has in common with it, whatever date or count its text has then."""
+    return f"{code} {' '.join(url.split())}"
+
+
 def shortened(text: str) -> str:
     """The text with an ellipsis in its middle if it is long."""
     if len(text) <= MAX_TEXT_CHARS:

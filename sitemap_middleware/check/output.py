@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import PurePath
 from typing import Any, Final
 
-from .findings import RULES, Finding, Rule, Severity
+from .findings import RULES, Finding, Rule, Severity, finding_key
 from .runner import Result
 
 SARIF_SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -100,7 +100,7 @@ def _sarif_result(finding: Finding, number: int) -> dict[str, Any]:
         "level": _LEVELS[finding.rule.severity],
         "message": {"text": f"{finding.url}: {finding.text}."},
         "locations": [{"physicalLocation": place}],
-        "partialFingerprints": {"codeAndUrl/v1": f"{finding.code} {finding.url}"},
+        "partialFingerprints": {"codeAndUrl/v1": finding_key(finding.code, finding.url)},
     }
 
 

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from .findings import RULES, Finding, Problem, shortened
+from .findings import RULES, Finding, Problem, finding_key, shortened
 from .values import check_lastmod
 
 MAX_KEPT_BYTES: Final = 1_000_000_000
@@ -65,9 +65,17 @@ class Run:
         request_time: when the first document was requested. None if the documents are files.
         ignored: codes that are not reported.
         limit: findings of one code that are kept; further ones are counted. 0 keeps all.
+        earlier: has the keys of findings that are only counted. None if nobody asks for keys, so that none are kept.
     """
 
-    def __init__(self, now: float, request_time: float | None, ignored: Collection[str], limit: int) -> None:
+    def __init__(
+        self,
+        now: float,
+        request_time: float | None,
+        ignored: Collection[str],
+        limit: int,
+        earlier: Collection[str] | None = None,
+    ) -> None:
         self.now = now
         self.findings: list[Finding] = []
         self.counts: Counter[str] = Counter()
@@ -80,6 +88,10 @@ class Run:
         self._request_time = request_time
         self._ignored = ignored
         self._limit = limit
+        self._earlier = earlier
+        self.known_findings = 0
+        self.keys: set[str] = set()
+        """Of all findings, also beyond the limit."""
         self._clusters: dict[frozenset[str], frozenset[str]] = {}
         self._kept_bytes = 0
 
@@ -96,9 +108,15 @@ class Run:
         code, text = problem
         if RULES[code].code in self._ignored:
             return
+        url = shortened(url)
+        if self._earlier is not None:
+            key = finding_key(code, url)
+            if key in self._earlier:
+                self.known_findings += 1
+                return
+            self.keys.add(key)
         self.counts[code] += 1
         if not self._limit or self.counts[code] <= self._limit:
-            url = shortened(url)
             self.findings.append(Finding(code, document or url, line, column, url, shortened(text)))
 
     def add_document(self, document: ListedDocument) -> Problem | None:

@@ -37,6 +37,8 @@ class Settings:
     """Findings of one code that are kept. 0 keeps all."""
     max_documents: int = DEFAULT_MAX_DOCUMENTS
     pages: Pages = Pages.NONE
+    earlier: Collection[str] | None = None
+    """The baseline of an earlier run. Empty if there was none; None if nobody asks for that of this run."""
 
 
 class KnownUrl(NamedTuple):
@@ -60,6 +62,10 @@ class Result:
     urls: list[str]
     pages: int
     is_complete: bool
+    known_findings: int
+    """How many findings the earlier run had, too. They are nowhere else."""
+    keys: set[str]
+    """Of all other findings."""
 
     def by_severity(self) -> dict[Severity, int]:
         """How many findings there were of each severity."""
@@ -79,7 +85,6 @@ async def check_sitemap(
     *,
     client: Client | None = None,
     known: Callable[[], Iterable[KnownUrl]] | None = None,
-    earlier: Iterable[str] = (),
     clock: Callable[[], float] = time.time,
     on_progress: OnProgress = lambda _done, _total: None,
 ) -> Result:
@@ -90,11 +95,10 @@ async def check_sitemap(
         settings: what is checked.
         client: requests pages and robots.txt. None if there is nothing to request.
         known: returns what the middleware knows of the app's pages.
-        earlier: the URLs that an earlier run listed.
         clock: returns POSIX seconds.
         on_progress: is called after each document and page.
     """
-    run = Run(clock(), source.request_time, settings.ignored, settings.limit)
+    run = Run(clock(), source.request_time, settings.ignored, settings.limit, settings.earlier)
     await _read_documents(source, run, settings.max_documents, on_progress)
     for problem in run.equal_values():
         run.report(problem, source.name)
@@ -111,12 +115,12 @@ async def check_sitemap(
             await check_site_robots(client, run, source.name)
         checks = map(PageChecks(client, run).check, chosen)
         await _run_all(lambda: next(checks, None), CONCURRENT_PAGES, lambda done: on_progress(done, len(chosen)))
-    for loc in earlier if run.is_complete else ():
-        if check_loc(loc).page not in run.pages:
+    for loc in settings.earlier or () if run.is_complete else ():
+        if loc.partition(" ")[0] not in RULES and check_loc(loc).page not in run.pages:
             run.report(("coverage-vanished", "the URL was listed before"), loc, source.name)
     pages = len(chosen) if client is not None else 0
     urls = [url.loc for url in run.urls]
-    return Result(_sorted(run), run.counts, run.checked, urls, pages, run.is_complete)
+    return Result(_sorted(run), run.counts, run.checked, urls, pages, run.is_complete, run.known_findings, run.keys)
 
 
 def sitemap_urls(target: str) -> list[str]:

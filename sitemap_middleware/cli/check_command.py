@@ -130,7 +130,8 @@ def _ignored(select: tuple[str, ...], ignore: tuple[str, ...]) -> set[str]:
     "--baseline",
     metavar="FILE",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Report URLs of FILE that are no longer listed. FILE is written if it does not exist.",
+    help="Report only findings that FILE does not name, and URLs of it that are no longer listed. FILE is written if "
+    "it does not exist.",
 )
 @click.option(
     "--format",
@@ -183,8 +184,8 @@ def check(
     if as_json and output_format not in ("text", "json"):
         raise CommandError(f"--json and --format {output_format} exclude each other: leave one of them out")
     mode = Pages(pages) if pages else Pages.SAMPLE if _path_of_documents(app) is None else Pages.NONE
-    settings = Settings(_ignored(select, ignore), limit, max_documents, mode)
-    earlier = _lines(baseline) if baseline is not None else []
+    earlier = None if baseline is None else _lines(baseline)
+    settings = Settings(_ignored(select, ignore), limit, max_documents, mode, earlier)
     with (
         reporting_errors(),
         progress("documents and pages") as update,
@@ -193,13 +194,13 @@ def check(
 
         async def run() -> Result:
             async with opened as client:
-                return await check_sitemap(
-                    source, settings, client=client, known=known, earlier=earlier, on_progress=update
-                )
+                return await check_sitemap(source, settings, client=client, known=known, on_progress=update)
 
         result = asyncio.run(run())
     if baseline is not None and not baseline.exists():
         _write_baseline(baseline, result)
+    if result.known_findings:
+        print_notes([f"findings left out, because {baseline} names them: {result.known_findings:,}"])
     _print("json" if as_json else output_format, result, limit)
     worst = [*Severity][: [*Severity].index(Severity(fail_on)) + 1]
     counts = result.by_severity()
@@ -220,23 +221,22 @@ def _print(output_format: str, result: Result, limit: int) -> None:
         print_notes([f"{number:,} more of {code}; --limit 0 prints all" for code, number in result.omitted().items()])
 
 
-def _lines(baseline: Path) -> list[str]:
-    """The URLs that an earlier run listed, one in a line of a file; none if there is no such file."""
-    if not baseline.exists():
-        return []
-    return [*filter(None, map(str.strip, baseline.read_text("utf-8", errors="replace").splitlines()))]
+def _lines(baseline: Path) -> dict[str, None]:
+    """The URLs that an earlier run listed, and the keys of its findings, in the order of the file; none without it."""
+    text = baseline.read_text("utf-8", errors="replace") if baseline.exists() else ""
+    return dict.fromkeys(filter(None, map(str.strip, text.splitlines())))
 
 
 def _write_baseline(file: Path, result: Result) -> None:
-    """Write the URLs that are listed now, unless not all documents were read."""
+    """Write the URLs that are listed now, and the keys of the findings, unless not all documents were read."""
     if not result.is_complete:
         print_notes([f"{file} is not written, because not all documents were read"])
         return
     try:
-        file.write_text("".join(f"{url}\n" for url in result.urls), "utf-8")
+        file.write_text("".join(f"{line}\n" for line in [*result.urls, *sorted(result.keys)]), "utf-8")
     except OSError as error:
         raise CommandError(f"--baseline cannot be written: {error}") from error
-    print_notes([f"{file} is written: it has the URLs that are listed now"])
+    print_notes([f"{file} is written: it has the URLs that are listed now, and the findings"])
 
 
 def _path_of_documents(target: Any) -> Path | None:

@@ -264,6 +264,23 @@ def test_urls_that_vanish(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {"sitemap.xml", "urls.txt"}
 
 
+def test_known_findings(tmp_path: Path) -> None:
+    """Another date in the text makes no other finding; another page does."""
+    file, baseline = tmp_path / "sitemap.xml", tmp_path / "baseline.txt"
+
+    def check_dated(date: str, names: str) -> Any:
+        text = urlset(*(f"{BAKERY}/{name}#bread" for name in names))
+        file.write_text(text.replace("</loc>", f"</loc><lastmod>{date}</lastmod>"), "utf-8")
+        return check(file, "--json", "--limit", "1", "--baseline", baseline)
+
+    assert codes(check_dated("01.05.2024", "abc")) == ["loc-fragment", "lastmod-invalid"]
+    answer = check_dated("02.05.2024", "abc")
+    assert (answer.exit_code, codes(answer)) == (0, [])
+    assert "names them: 6" in " ".join(answer.stderr.split())
+    answer = check_dated("02.05.2024", "abcd")
+    assert (answer.exit_code, {message["url"] for message in json.loads(answer.stdout)}) == (1, {f"{BAKERY}/d#bread"})
+
+
 def test_baseline_that_cannot_be_written(tmp_path: Path) -> None:
     file = write(tmp_path / "sitemap.xml", f"{BAKERY}/")
     answer = check(file, "--baseline", tmp_path / "missing" / "urls.txt")
