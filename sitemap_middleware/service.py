@@ -79,7 +79,7 @@ class SitemapService(ServiceInspection):
         self.robots_txt: RobotsTxt = RobotsTxt(self.app_routes, options, self._guarded_store)
         self._policy = ListingPolicy(options, self.prober.failure_of)
         self._entries = EntryBuilder(options, self._policy, self.providers)
-        self._publisher = Publisher(self._entries, self._guarded_store, options, self._store_clock)
+        self._publisher = Publisher(self._entries, self._guarded_store, options, self._store_clock, self._learn_again)
         self._ingester = Ingester(
             app_routes=self.app_routes,
             store=self._guarded_store,
@@ -191,6 +191,11 @@ class SitemapService(ServiceInspection):
         """Have a decoded path, or everything, brought up to date with the next request for the sitemap."""
         self.refresher.refresh(path)
         self._publisher.expire()
+
+    def _learn_again(self, site: Site) -> None:
+        """Learn again what the store has lost of a site."""
+        self.tracker.start_over()
+        self.prober.forget(site)
 
     # The end of a process
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import OrderedDict
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future, wait
 from functools import partial
 from typing import Final
@@ -59,12 +59,15 @@ class Publisher:
         store: Store,
         options: Options,
         store_clock: StoreClock,
+        on_loss: Callable[[Site], object],
     ) -> None:
+        """`on_loss` is called when the store has lost what it held of a site."""
         self._entries = entries
         self._store = store
         self._options = options
         self._clock = options.clock
         self._store_clock = store_clock
+        self._on_loss = on_loss
         self.saved_parts: SavedParts = SavedParts(store, store_clock.now, options.clock)
         self._sites: OrderedDict[str, SiteSitemap] = OrderedDict()
         self._closing = threading.Event()
@@ -195,6 +198,7 @@ class Publisher:
                 " what was lost is learned again",
                 site.base_url,
             )
+            self._on_loss(site)
             raise BeingGenerated
 
     def _render_in_background(self, sitemap: SiteSitemap, due: Collection[PartSource], request: Request) -> None:

@@ -190,6 +190,10 @@ class Prober:
         failure = self._failures.get((site.store_key, path))
         return None if failure is None else failure.reason
 
+    def forget(self, site: Site) -> None:
+        """Look for unvisited pages at once, because the store has lost what was known of them."""
+        self._queue(site).looked_at = -math.inf
+
     def _queue(self, site: Site) -> _Queue:
         queue = self._queues.get(site.store_key)
         if queue is None:

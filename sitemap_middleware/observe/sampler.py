@@ -39,6 +39,10 @@ class BodySampler:
     """Schedules readings on the request path; the background thread reports their digests later."""
 
     def __init__(self) -> None:
+        self.forget_all()
+
+    def forget_all(self) -> None:
+        """Forget all schedules: each page is read at its next response."""
         self._schedules = BoundedCache[int, SampleSchedule](MAX_SAMPLED_PAGES)
         """By the hash of the page's key, which takes a third of the memory. Clients cannot predict these hashes."""
 

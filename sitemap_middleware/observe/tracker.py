@@ -157,6 +157,11 @@ class Tracker:
             self.pages[key] = page
         return page
 
+    def start_over(self) -> None:
+        """Read the body of each page at its next response: the store has lost what was read of them."""
+        self.sampler.forget_all()
+        self.forget()
+
     def is_made_up(self, captured: CapturedResponse) -> bool:
         """Whether the path is no page of the app's, so that strangers fill no memory with such paths."""
         return captured.status != 200 and self._app_routes.table.find_route(captured.site, captured.path) is None
