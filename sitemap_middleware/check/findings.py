@@ -101,6 +101,11 @@ class Finding:
     text: str
 
     @property
+    def place(self) -> str:
+        """The document with line and column, as far as they are known."""
+        return ":".join([self.document, *(str(number) for number in (self.line, self.column) if number)])
+
+    @property
     def rule(self) -> Rule:
         """What it breaks."""
         return RULES[self.code]

@@ -33,10 +33,16 @@ def text_lines(result: Result, *, merge_equal: bool) -> Iterator[tuple[str, Seve
             if counts[key] > MAX_EQUAL:
                 more = f" (and {counts[key] - 1:,} more)"
                 counts[key] = 0
-        where = ":".join([finding.document, *(str(number) for number in (finding.line, finding.column) if number)])
         about = "" if finding.url == finding.document else f"{finding.url}: "
         severity = finding.rule.severity
-        yield f"{where}: {severity}: {about}{finding.text}{more} [{finding.code}]", severity
+        yield f"{finding.place}: {severity}: {about}{finding.text}{more} [{finding.code}]", severity
+
+
+def by_rule(result: Result) -> list[tuple[Rule, list[Finding]]]:
+    """The findings of each rule, those that are worst and most frequent first."""
+    rules = sorted(map(RULES.__getitem__, result.counts), key=lambda rule: -result.counts[rule.code])
+    rules.sort(key=lambda rule: [*Severity].index(rule.severity))
+    return [(rule, [finding for finding in result.findings if finding.code == rule.code]) for rule in rules]
 
 
 def summary(result: Result) -> str:

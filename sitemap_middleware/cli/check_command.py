@@ -19,7 +19,7 @@ from .. import __version__
 from ..check.clients import AppClient, Client, Fetch
 from ..check.findings import FAMILIES, RULES, Severity, ignored_codes
 from ..check.output import as_json as json_of
-from ..check.output import as_sarif, summary, text_lines
+from ..check.output import as_sarif, by_rule, summary, text_lines
 from ..check.pages import SAMPLE_PAGES, Pages
 from ..check.runner import DEFAULT_LIMIT, DEFAULT_MAX_DOCUMENTS, KnownUrl, Result, Settings, check_sitemap
 from ..check.sources import ClientSource, FileSource
@@ -142,6 +142,7 @@ def _ignored(select: tuple[str, ...], ignore: tuple[str, ...]) -> set[str]:
     help="Print text, JSON, or SARIF 2.1.0.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: a list with one object for each message.")
+@terminal.html_option
 @click.option(
     "--explain",
     metavar="CODE",
@@ -163,6 +164,7 @@ def check(
     baseline: Path | None,
     output_format: str,
     as_json: bool,
+    html: Path | None,
     **options: Any,
 ) -> None:
     """Check a sitemap of any origin.
@@ -197,6 +199,9 @@ def check(
                 return await check_sitemap(source, settings, client=client, known=known, on_progress=update)
 
         result = asyncio.run(run())
+        if html:
+            context = {"name": source.name, "summary": summary(result), "result": result, "by_rule": by_rule(result)}
+            terminal.write_page(html, "check.html", context)
     if baseline is not None and not baseline.exists():
         _write_baseline(baseline, result)
     if result.known_findings:

@@ -23,8 +23,6 @@ from .terminal import CommandError, console, print_line, print_notes, printable,
 
 _MAX_LINES: Final = 20
 
-_MAX_HTML_ROWS: Final = 1000
-
 
 @click.command()
 @click.argument("logs", metavar="LOG...", nargs=-1, required=True)
@@ -35,7 +33,7 @@ _MAX_HTML_ROWS: Final = 1000
 @click.option("--since", metavar="WHEN", help="Count visits since WHEN: an age such as 7d, or a date.")
 @click.option("--verify", is_flag=True, help="Verify addresses: fetch the published ranges, and ask DNS.")
 @terminal.json_option
-@click.option("--html", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path), help="Write a page of HTML.")
+@terminal.html_option
 def crawlers(
     app: Any,
     *,
@@ -76,13 +74,8 @@ def crawlers(
         report.notes += notes
         if not verify and report.visits + report.fake:
             report.notes.append("nobody was asked whose the addresses are: --verify tells fake crawlers")
-        page = _html_page(report) if html else ""
-    if html:
-        try:
-            html.write_text(page, "utf-8", errors="replace")
-        except OSError as error:
-            raise CommandError(f"{html} cannot be written: {error.strerror}") from error
-        click.echo(f"open {html}", err=True)
+        if html:
+            terminal.write_page(html, "crawlers.html", {"report": report})
     if as_json:
         click.echo(report.as_json())
     elif not html:
@@ -107,12 +100,6 @@ def _listed_by_app(app: Any, base_url: str | None) -> Iterator[tuple[list[str], 
             return target.service.explain(below, snapshots[0]).reason
 
         yield [line.url for line in target.service.url_report(snapshots[:1]) if line.listed], reason_of, notes
-
-
-def _html_page(report: CrawlReport) -> str:
-    from ..report.template_rendering import STYLE, render
-
-    return render("crawlers.html", {"report": report, "style": STYLE.decode(), "max_rows": _MAX_HTML_ROWS})
 
 
 def _print(report: CrawlReport) -> None:

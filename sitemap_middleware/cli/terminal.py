@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import click
@@ -20,6 +21,8 @@ PLAIN_WIDTH_COLUMNS: Final = 120
 """Width of tables that do not go to a terminal, so that they are the same everywhere."""
 
 _INDENT: Final = "    "
+
+_MAX_HTML_ROWS: Final = 1000
 
 _AGE: Final = re.compile(r"(\d{1,6})\s*([mhdw])")
 _UNIT_SECONDS: Final = {"m": 60, "h": 60 * 60, "d": 24 * 60 * 60, "w": 7 * 24 * 60 * 60}
@@ -52,6 +55,9 @@ factory_option = click.option(
     "--factory", is_flag=True, help="APP is a factory, even if it does not look like a function."
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+html_option = click.option(
+    "--html", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path), help="Write a page of HTML."
+)
 
 
 def app_options(wrapped: _Command) -> _Command:
@@ -121,6 +127,18 @@ def print_notes(notes: Sequence[str]) -> None:
     """Print notes to standard error, so that output for programs stays valid."""
     for note in notes:
         click.echo(printable(f"note: {note}"), err=True)
+
+
+def write_page(file: Path, template: str, context: dict[str, Any]) -> None:
+    """Write one page of HTML that needs no other file. Raises `CommandError` if it cannot be written."""
+    from ..report.template_rendering import STYLE, render  # needs the extra report
+
+    page = render(template, {**context, "style": STYLE.decode(), "max_rows": _MAX_HTML_ROWS})
+    try:
+        file.write_text(page, "utf-8", errors="replace")
+    except OSError as error:
+        raise CommandError(f"{file} cannot be written: {error.strerror}") from error
+    click.echo(f"open {file}", err=True)
 
 
 @contextlib.contextmanager

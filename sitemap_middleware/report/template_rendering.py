@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
 
 from ..evidence.dates import w3c_from_timestamp
 
@@ -50,6 +52,11 @@ def web(url: str) -> str | None:
     return url if url.startswith(("http://", "https://")) else None
 
 
+def code(text: str) -> Markup:
+    """The text with what is between backticks as code."""
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))  # noqa: S704 # escaped before
+
+
 _templates: Final = Environment(
     loader=FileSystemLoader(_FOLDER / "templates"),
     autoescape=True,
@@ -57,7 +64,7 @@ _templates: Final = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-_templates.filters |= {"number": number, "time": time, "percent": percent, "age": age, "web": web}
+_templates.filters |= {"number": number, "time": time, "percent": percent, "age": age, "web": web, "code": code}
 
 
 def render(template: str, context: Mapping[str, Any]) -> str:

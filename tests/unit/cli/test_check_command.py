@@ -6,6 +6,7 @@ import asyncio
 import gzip
 import json
 import sys
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -285,6 +286,27 @@ def test_baseline_that_cannot_be_written(tmp_path: Path) -> None:
     file = write(tmp_path / "sitemap.xml", f"{BAKERY}/")
     answer = check(file, "--baseline", tmp_path / "missing" / "urls.txt")
     assert (answer.exit_code, "--baseline cannot be written" in answer.stderr) == (2, True)
+
+
+def test_page_of_html(tmp_path: Path) -> None:
+    file, page = write(tmp_path / "sitemap.xml", f"{BAKERY}/a#&lt;b>", "/about", "/menu"), tmp_path / "check.html"
+    answer = check(file, "--html", page, "--limit", "1")
+    assert (answer.exit_code, "[loc-relative]" in answer.stdout, f"open {page}" in answer.stderr) == (1, True, True)
+    text = unescape(page.read_text("utf-8"))
+    rule = RULES["loc-relative"]
+    assert text.index(rule.code) < text.index("loc-fragment")
+    for part in (
+        rule.explanation,
+        "such as <code>https://example.com/about</code>",
+        f"{file}:1:",
+        "found: 2",
+        "And 1 more.",
+    ):
+        assert part in text
+    assert "#<b>" not in page.read_text("utf-8")
+    assert "<script" not in text
+    assert "<link" not in text
+    assert check(file, "--html", tmp_path / "missing" / "check.html").exit_code == 2
 
 
 # An app
