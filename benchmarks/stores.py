@@ -64,7 +64,7 @@ def _postgresql() -> Iterator[str]:
     """A server that syncs each commit to its disk."""
     from tests.support.postgres import Server
 
-    server = Server("-c shared_buffers=256MB")
+    server = Server()
     try:
         yield server.url()
     finally:

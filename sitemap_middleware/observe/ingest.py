@@ -253,8 +253,9 @@ class Ingester:
     def _evidence(self, site_batch: _SiteBatch) -> tuple[list[Observation], list[str]]:
         """What of the responses counts, and the decoded paths of the pages whose own answer decides.
 
-        That is asked of a learned page before it is listed, because a header that nobody knows may have shown it to its
-        visitor alone; and of each page of which a doubtful answer says something new.
+        That is asked of a learned page that is new, because a header that nobody knows may have shown it to its visitor
+        alone, or that was refused, before it is listed again; and of each page of which a doubtful answer says
+        something new.
         """
         in_question = {
             observation.path
@@ -269,9 +270,11 @@ class Ingester:
             counts: Observation | None = observation
             if response.is_doubtful:
                 counts = doubtful_evidence(response, observation, page)
-            is_new = observation.learned if page is None else not is_listable(page)
-            if observation.path in in_question and observation.may_be_listed and is_new and self._may_ask(response):
-                counts = None
+            if observation.path in in_question and observation.may_be_listed and self._may_ask(response):
+                if page is None and observation.learned:
+                    asks.append(response.path)
+                elif page is not None and not is_listable(page):
+                    counts = None
             if counts is not None:
                 evidence.append(counts)
             elif observation.may_be_listed:

@@ -110,14 +110,14 @@ APPS = {
     "piccolo_admin": App(
         server=servers.uvicorn,
         module="piccolo_site",
-        # One page for people, and the documentation of the public half of its API; that of the private half asks for
-        # a login. The login form is a class behind two mounts and a middleware, no router, so no route is known of it.
-        listed=dict.fromkeys(("/", "/public/docs/", "/public/docs/oauth2-redirect/")),
+        # One page for people, and one that signs in to the documentation of its API. The login form is a class behind two mounts and a middleware, no router, so no route is known of it.
+        listed=dict.fromkeys(("/", "/public/docs/oauth2-redirect/")),
         unlisted={
             "/openapi.json": "FastAPI's own",
             "/api/docs/": "401",
             "/api/tables/movie/": "401",
             "/api/tables/director/": "declares a response of application/json",
+            "/public/docs/": "documentation of an API",
             "/public/meta/": "application/json",
             "/public/translations/{language_code:str}/": "declares a response of application/json",
             "/public/login/": "no static route",

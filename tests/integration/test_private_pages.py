@@ -453,7 +453,7 @@ def test_robots_txt_and_cookie_rules_win_over_visits(protocol: str) -> None:
 
 @pytest.mark.parametrize("has_threads", [False, True], ids=["one thread", "threads"])
 def test_a_page_that_a_header_nobody_knows_opens_is_not_learned_from_it(has_threads: bool) -> None:
-    """A learned page is listed once the middleware's own request, which is a stranger's, was answered with it."""
+    """The middleware's own request, which is a stranger's, is answered before the first sitemap."""
     app = flask.Flask("site", static_folder=None)
 
     @app.get("/v/<slug>")
