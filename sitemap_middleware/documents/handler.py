@@ -27,6 +27,7 @@ from .no_sitemap_reasons import (
     TOO_MANY_SITES_REASON,
     UNTRUSTED_HOST_REASON,
     UNTRUSTED_ROOT_REASON,
+    BeingGenerated,
     NoSitemapReasons,
     Unavailable,
 )
@@ -232,12 +233,17 @@ class SitemapHandler:
                 run_in_background(partial(resolve, found, partial(publish, prepare())))
             wait((found,), DEADLINE_SECONDS)
             return found.result() if found.done() else last_good
+        except BeingGenerated:
+            if last_good is None:
+                raise
+            return last_good
         except StoreError as error:  # the circuit breaker has logged it
             log.debug("the sitemap cannot be made: %s", error)
             raise Unavailable("its store does not answer") from error
 
     def _prepare(self, site: Site, request: Request) -> tuple[RobotsRules, RefreshMarks]:
         """Save what was observed, and ask the app for what is not known; what `refresh` asked for, and robots.txt."""
+        self.publisher.look_for_loss(site)
         self.flush()
         marks = self.refresher.load()
         rules = self.robots.rules(site, request, self.options.clock(), marks.everything)

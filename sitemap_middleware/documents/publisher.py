@@ -16,7 +16,6 @@ from ..http.robots_parser import RobotsRules
 from ..listing.candidates import SiteSnapshot
 from ..listing.entries import EntryBuilder
 from ..listing.provider_items import as_values_error
-from ..listing.site_signals_cache import Parts
 from ..models import Site
 from ..observe.refresh import RefreshMarks
 from ..options.table import Options
@@ -113,6 +112,30 @@ class Publisher:
         )
         return sitemap.in_memory(path) if is_fresh else None
 
+    def look_for_loss(self, site: Site) -> None:
+        """Begin anew if the store has lost pages of a site since its documents were made: only learned ones may go.
+
+        Before own requests, which would fill it again. Raises `BeingGenerated`: the last good documents have what
+        was lost.
+        """
+        sitemap = self.sitemap(site)
+        earlier = sitemap.states
+        if not earlier:
+            return
+        states = sitemap.states = self._store.parts(site.store_key)
+        nothing = PartState(0, 0)
+        has_fewer = states.get(UNLEARNED_PART, nothing).pages < earlier.get(UNLEARNED_PART, nothing).pages
+        # The version of a part only grows, unless an earlier copy of the store took its place.
+        is_older = any(number in states and states[number].version < part.version for number, part in earlier.items())
+        if has_fewer or is_older or not states:
+            log.warning(
+                "the sitemap's store has lost what it held of %s: it was emptied, or an earlier copy took its place;"
+                " what was lost is learned again",
+                site.base_url,
+            )
+            self._on_loss(site)
+            raise BeingGenerated
+
     def find_document(
         self, site: Site, table: RouteTable, rules: RobotsRules, request: Request, *, path: str, marks: RefreshMarks
     ) -> Document | None:
@@ -157,8 +180,7 @@ class Publisher:
         made_of = (version, snapshot.table, snapshot.rules.text, marks)
         if sitemap.made_of == made_of and 0 <= now - sitemap.made_at < self._options.max_age:
             return
-        states = store.parts(site.store_key)
-        self._check_loss(sitemap, states, site)
+        states = sitemap.states = store.parts(site.store_key)
         context = self._entries.evaluation_context(snapshot, states, version)
         sources = part_sources(self._entries, self._options.max_age, context, states, marks)
         parts = sitemap.parts = self.saved_parts.load(site.base_url, [source.name for source in sources])
@@ -184,22 +206,6 @@ class Publisher:
 
     def _is_due(self, source: PartSource, parts: Mapping[str, Part]) -> bool:
         return source.is_due(parts.get(source.name), self._store_clock.now())
-
-    def _check_loss(self, sitemap: SiteSitemap, states: Parts, site: Site) -> None:
-        """Begin anew if the store has lost pages: only learned ones may go in the course of time."""
-        earlier, sitemap.states = sitemap.states, states
-        nothing = PartState(0, 0)
-        has_fewer = states.get(UNLEARNED_PART, nothing).pages < earlier.get(UNLEARNED_PART, nothing).pages
-        # The version of a part only grows, unless an earlier copy of the store took its place.
-        is_older = any(number in states and states[number].version < part.version for number, part in earlier.items())
-        if has_fewer or is_older or (earlier and not states):
-            log.warning(
-                "the sitemap's store has lost what it held of %s: it was emptied, or an earlier copy took its place;"
-                " what was lost is learned again",
-                site.base_url,
-            )
-            self._on_loss(site)
-            raise BeingGenerated
 
     def _render_in_background(self, sitemap: SiteSitemap, due: Collection[PartSource], request: Request) -> None:
         """Render parts after this request, or at the same time, and wait a moment.

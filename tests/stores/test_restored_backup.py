@@ -114,8 +114,9 @@ def test_a_store_that_was_emptied_is_filled_again_with_one_warning(
 NOINDEX = Page(body=b"<!doctype html><title>page</title><meta name=robots content=noindex><p>A page.")
 
 
+@pytest.mark.parametrize("seconds", [1, 120])
 @pytest.mark.parametrize("loss", ["empty", "restore"])
-def test_pages_are_listed_and_read_again_at_once_after_a_loss(engine: SQLite, loss: str) -> None:
+def test_pages_are_listed_and_read_again_at_once_after_a_loss(engine: SQLite, loss: str, seconds: int) -> None:
     pages = {"/": Page(), "/about": Page(), "/gone": Page(404), "/posts/{slug}": Page(), "/drafts/{slug}": NOINDEX}
     site = SampleSite("wsgi", pages, learn=["/posts/{slug}", "/drafts/{slug}"], store=engine.url, verify=True)
     try:
@@ -126,7 +127,7 @@ def test_pages_are_listed_and_read_again_at_once_after_a_loss(engine: SQLite, lo
         everything = [f"{LOCAL}{path}" for path in ("/", "/about", "/posts/new", "/posts/old")]
         site.visit("/posts/old", "/posts/new", "/drafts/one")
         assert sorted(site.locs()) == everything
-        site.clock.pass_(1)
+        site.clock.pass_(seconds)
         getattr(engine, loss)()
         assert sorted(site.locs()) == everything, "the first request finds out, and gets the last good sitemap"
         site.clock.pass_(1)
