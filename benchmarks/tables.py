@@ -1,9 +1,8 @@
-"""Results, for people and for programs."""
+"""Results, as text."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 Cell = float | str
 
@@ -28,11 +27,6 @@ class Table:
         layout = "  ".join([f"{{:<{widths[0]}}}", *(f"{{:>{width}}}" for width in widths[1:])])
         written = [layout.format(*line).rstrip() for line in lines]
         return "\n".join([self.title, "-" * len(self.title), *written, *self.notes, ""])
-
-    def as_json(self) -> dict[str, Any]:
-        columns = ["name", *self.columns[1:]]
-        rows = [dict(zip(columns, row, strict=False)) for row in self.rows]
-        return {"title": self.title, "rows": rows, "notes": self.notes}
 
 
 def _written(cell: Cell) -> str:
