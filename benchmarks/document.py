@@ -11,7 +11,6 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -143,6 +142,5 @@ def _rows_document(file: Path, numbers: Iterator[int]) -> bytes:
     learned.now += 2 * site.DAY
     document = _joined(lambda path: b"".join(site.send_request(learned.middleware, path, "gzip")))
     learned.middleware.close()
-    with suppress(OSError):
-        copy.unlink()
+    copy.unlink()
     return document

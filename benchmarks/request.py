@@ -149,10 +149,7 @@ def _over_wsgi(title: str, headers: Mapping[str, str], rounds: int) -> Table:
                 environ = template.copy()
                 environ.update(_pairs(sent))
                 environ["PATH_INFO"] = "/"
-                result = app(environ, start_response)
-                b"".join(result)
-                if hasattr(result, "close"):
-                    result.close()
+                b"".join(app(environ, start_response))
 
         return send
 

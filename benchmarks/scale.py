@@ -5,7 +5,6 @@ The pages are in an SQLite file. Each kind of work is done in a process of its o
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -44,7 +43,6 @@ def run(pages: int | Sequence[int] = PAGES) -> Iterator[Table]:
             file = Path(folder, "sitemap.sqlite3")
             learned, learning = separate_process.job(_learn, file, many)
             size = file.stat().st_size / many
-            shutil.copy(file, file.with_suffix(".rows"))
             whole, rendering = separate_process.job(_render, file, many)
             first, ready, edited = separate_process.job(_requests, file, many)
             table.add(

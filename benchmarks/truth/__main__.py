@@ -15,7 +15,7 @@ from .score import COUNTED, OURS, POLICIES, UNEDITED, Score, Tally
 from .script import BEYOND, DAY, HOUR, KINDS, Site
 from .sites import site
 from .traffic import VERIFY, WATCHING, Traffic
-from .trials import APART, HELD, TRIALS, trial
+from .trials import APART, TRIALS, trial
 
 BEYONDS = (BEYOND, "Last-Modified of the worker's start", "deployments of one section's template")
 WANTED = {WATCHING: (0.003, 0.95), VERIFY: (0.001, 0.95)}
@@ -37,13 +37,10 @@ def main() -> None:
     parser.add_argument("--moments", type=int, default=20, help="moments to check before the end (20)")
     parser.add_argument("--mistakes", type=int, default=10, help="how many wrong dates to print in full (10)")
     parser.add_argument("--undated", action="store_true", help="print why changes have no date")
-    parser.add_argument("--without-held", action="store_true", help="leave out the trials that are held back")
     parser.add_argument("--without-trials", action="store_true", help="leave out all trials")
     parser.add_argument("--only", action="append", default=[], help="run only this trial; repeat for several")
     options = parser.parse_args()
-    trials = [name for name in options.only or (*TRIALS, *APART) if not (options.without_held and name in HELD)]
-    if options.without_trials:
-        trials = []
+    trials = [] if options.without_trials else options.only or [*TRIALS, *APART]
     began = time.perf_counter()
     score = Score()
     for simulated in sites(options.seed, options.pages, trials, others=not options.only):

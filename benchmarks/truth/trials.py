@@ -38,18 +38,6 @@ A template that changes a few pages, each differently, looks like as many edits 
 whose Last-Modified is the time at which a cache fetched it looks like one edited then.
 """
 
-HELD: Final = frozenset(
-    {
-        "part of one route, one difference",
-        "migration among clocks",
-        "age on one page",
-        "counters in JSON-LD",
-        "clock behind",
-        "made-up statements",
-    }
-)
-"""Trials held back (`--without-held`) while rules are being changed, so that they can test the result."""
-
 UNEDITED_TRIALS: Final = frozenset(
     {
         "kept by a cache",
