@@ -15,7 +15,7 @@ from sitemap_middleware.evidence.observations import Observation, at_merge
 from sitemap_middleware.evidence.page_verdict import page_verdict
 from sitemap_middleware.evidence.response_parser import parse_response
 from sitemap_middleware.evidence.site_signals import site_signals
-from sitemap_middleware.evidence.soft_404 import find_equal_pages
+from sitemap_middleware.evidence.soft_404 import equal_groups, find_equal_pages
 from sitemap_middleware.evidence.value_history import VOLATILE
 from sitemap_middleware.http.captured_response import CapturedResponse
 from sitemap_middleware.models import Page as Known
@@ -273,7 +273,7 @@ def dated(known: dict[str, Known], at: float, installed: tuple[int, ...] = ()) -
     """Return the date that the sitemap would give each listed page at a moment."""
     now = START + int(at)
     pages = [page._replace(learned="{" in page.route) for page in known.values()]
-    around, equal_pages = site_signals(pages, installed=installed), find_equal_pages(pages)
+    around, equal_pages = site_signals(pages, installed=installed), find_equal_pages(equal_groups(pages).values())
     return {
         path: lastmod(None, page, None, around, now)
         for path, page in zip(known, pages, strict=True)

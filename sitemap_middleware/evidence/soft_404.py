@@ -1,7 +1,8 @@
 """Finds soft 404s: learned pages of one route that are equal, or that differ only by words of their own path.
 
 A route that answers 200 to any path shows no page for these paths: "Nothing is tagged foo", "Nothing is tagged bar". Of
-equal pages only the first one known is listed, so that nobody can delist a page by requesting others.
+equal pages only one is listed: one that pages link to, else the first one known. So nobody can delist a page by
+requesting others, nor take its place by requesting another spelling of it first.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 from urllib.parse import unquote
 
@@ -24,26 +25,32 @@ EqualityKey = tuple[int, str, int, str]
 """What equal pages have in common: how many of them show that they are no pages of their own, the route, the content,
 and what their paths have in common."""
 
-Rank = tuple[bool, int, int, str]
-"""The order of equal pages: whether its trailing slash differs from its route's, when the page was first seen, the
-number of capital letters in its path, and the path."""
+Rank = tuple[bool, bool, int, int, str]
+"""The order of equal pages: whether its trailing slash differs from its route's, whether no page links to it, when the
+page was first seen, the number of capital letters in its path, and the path."""
 
 
-def find_equal_pages(pages: Iterable[Page]) -> dict[str, str]:
-    """The soft 404s among some pages, by path: the path of the page that is listed instead."""
+def equal_groups(pages: Iterable[Page]) -> dict[EqualityKey, list[Page]]:
+    """Those of some pages that are equal, by what they have in common."""
     groups: defaultdict[EqualityKey, list[Page]] = defaultdict(list)
     for page in pages:
-        for key in _equality_keys(page):
+        for key in equality_keys(page):
             groups[key].append(page)
+    return {key: group for key, group in groups.items() if len(group) >= key[0]}
+
+
+def find_equal_pages(
+    groups: Iterable[Iterable[Page]], is_linked: Callable[[Page], bool] = lambda _: False
+) -> dict[str, str]:
+    """The soft 404s of some groups of equal pages, by path: the path of the page that is listed instead."""
     instead: dict[str, Rank] = {}
-    for (least, *_), group in groups.items():
-        if len(group) >= least:
-            first, *others = sorted(map(_rank, group))
-            instead |= {rank[-1]: min(first, instead.get(rank[-1], first)) for rank in others}
+    for group in groups:
+        first, *others = sorted(_rank(page, is_linked) for page in group)
+        instead |= {rank[-1]: min(first, instead.get(rank[-1], first)) for rank in others}
     return {path: first[-1] for path, first in instead.items()}
 
 
-def _equality_keys(page: Page) -> Iterator[EqualityKey]:
+def equality_keys(page: Page) -> Iterator[EqualityKey]:
     """What a page may have in common with others; nothing if it was not learned or may not be listed."""
     if not page.learned or page.status != 200 or page.refusal or not page.content_history:
         return
@@ -57,9 +64,9 @@ def _equality_keys(page: Page) -> Iterator[EqualityKey]:
         yield 2, page.route, content, f"{page.path.rstrip('/').rpartition('/')[0]}/"
 
 
-def _rank(page: Page) -> Rank:
+def _rank(page: Page, is_linked: Callable[[Page], bool]) -> Rank:
     has_other_slash = page.path.endswith("/") != page.route.endswith("/")
-    return has_other_slash, page.first_seen, sum(map(str.isupper, unquote(page.path))), page.path
+    return has_other_slash, not is_linked(page), page.first_seen, sum(map(str.isupper, unquote(page.path))), page.path
 
 
 def _plain_path(path: str) -> str:

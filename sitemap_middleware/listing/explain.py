@@ -10,6 +10,7 @@ from ..evidence.page_verdict import Explanation, dropped_between, page_events
 from ..exceptions import ValuesError
 from ..http.urls import LOC_LENGTH_REASON, UNREACHABLE_REASON, loc_of, quote_path, toggle_trailing_slash
 from ..models import Route
+from ..options.patterns import Pattern
 from .candidates import Candidate, SiteSnapshot, is_linked, stored_candidates, stored_links
 from .entries import EntryBuilder
 from .policy import UNDECIDED_REASON, EvaluationContext, decided_reason
@@ -128,6 +129,7 @@ def _no_candidate_reason(
     if matching is None:
         return "the app has no static route of this path, and no pattern of learn or include matches it"
     if matching.not_learned_reason is None:
-        reason = decided_reason(matching) or UNDECIDED_REASON
+        undecided = UNDECIDED_REASON if Pattern(matching.path).writes(path) else "it writes this path otherwise"
+        reason = decided_reason(matching) or undecided
         return f"its route {matching.path} {reason.removeprefix('it ')}"
     return f"its route {matching.path} is not learned: {matching.not_learned_reason}"

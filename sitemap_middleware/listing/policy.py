@@ -29,7 +29,7 @@ _IN_SECTION: Final = Verdict(True, "the option sections includes it")
 ROBOTS_REASON: Final = "the app's robots.txt disallows it"
 UNANSWERED: Final = "it has not answered with a page yet"
 OTHER_SLASH: Final = "it is a page under the other slash"
-EQUAL_CONTENT: Final = "it has the same content as a page that was known before it"
+EQUAL_CONTENT: Final = "it has the same content as a page that is listed instead"
 
 UNDECIDED_REASON: Final = "it has parameters, and neither values nor learn"
 """Why a route has no pages if nobody has decided that."""
@@ -141,7 +141,7 @@ class ListingPolicy:
             other = decode_path(candidate.equal_page)
             if other.rstrip("/") == decode_path(candidate.path).rstrip("/"):
                 return Verdict(False, f"it is the same page as {other}", kind=OTHER_SLASH)
-            reason = f"it has the same content as {other}, which was known before it"
+            reason = f"it has the same content as {other}, which is listed instead"
             return Verdict(False, reason, kind=EQUAL_CONTENT)
         verdict = page_verdict(page, options.media_types, now)
         if not page.read_at and verdict.listed and candidate.route.static and self._is_unread(candidate, page):

@@ -9,13 +9,13 @@ import math
 import re
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
-from ..evidence.dates import CLOCK_SKEW_SECONDS, SECONDS_PER_DAY
+from ..evidence.dates import CLOCK_SKEW_SECONDS
 from ..evidence.merge import MergedBatch, merge_batch
 from ..evidence.observations import Observation, at_merge
 from ..evidence.page_verdict import is_listable
@@ -31,18 +31,16 @@ from ..options.table import Options
 from ..routing.current_routes import AppRoutes
 from ..routing.hosts import SiteResolver
 from ..routing.route_table import RouteTable
-from ..stores.base import UNLEARNED_PART, UNLIMITED, Store
+from ..stores.base import UNLIMITED, Store
 from ..stores.breaker import StoreClock
-from ..util import BoundedCache, WarnOnce, WorkerId
+from ..util import BoundedCache, WarnOnce
+from .cleanup import Cleaner
 from .prober import CHECKS, Prober
 from .sampler import PageKey
 from .tracker import Tracker
 
-CLEANUP_INTERVAL_SECONDS: Final = 60 * 60
-"""Seconds between two deletions of a site's outdated pages."""
-
 MAX_SITES: Final = 2000
-"""Sites whose last cleanup is remembered."""
+"""Sites whose own Host was requested lately."""
 
 OWN_HOST_WINDOW_SECONDS: Final = 60 * 60
 """Seconds for which a request for the site's own Host outweighs those for foreign ones."""
@@ -104,8 +102,7 @@ class Ingester:
         """When a site's own Host was last requested."""
         self._checked = BoundedCache[PageKey, tuple[int, float]](MAX_CHECKED_PAGES)
         """The content that the middleware's last request for a page got, and when."""
-        self._worker_id = WorkerId()
-        self._cleaned_up_at = BoundedCache[str, float](MAX_SITES)
+        self._cleaner = Cleaner(store, options.max_age_days)
         self._warn_once = WarnOnce()
         self.merged: int = 0
         """Observations merged into the store."""
@@ -226,9 +223,7 @@ class Ingester:
         for start in range(0, len(paths), WRITE_PAGES):
             of_pages = [by_path[path] for path in paths[start : start + WRITE_PAGES]]
             seen = [observation for of_page in of_pages for observation in of_page]
-            merged, refused = save_observations(
-                self._store, site.store_key, seen, self._options.page_limits, site_batch.now
-            )
+            merged, refused = self._save(site, seen, site_batch.now)
             if self._options.verify:
                 news = [path for path in merged.changed_paths if path not in refused]
                 self._prober.check(site, [unquote(path) for path in news if path in own], CHECKS - 1)
@@ -248,7 +243,17 @@ class Ingester:
         if self._options.verify:
             self._prober.ask(site, in_doubt)
         self.merged += len(observations)
-        self._clean_up(site.store_key, site_batch.now)
+        self._cleaner.clean_up(site.store_key, site_batch.now)
+
+    def _save(self, site: Site, seen: Sequence[Observation], now: int) -> tuple[MergedBatch, set[str]]:
+        """Merge observations into the store's pages; the paths of new pages that there is no room for."""
+        limits, repeated = self._options.page_limits, self._cleaner.repeated
+        merged, refused = save_observations(self._store, site.store_key, seen, limits, now, repeated=repeated)
+        pages = [merged.pages[path] for path in refused]
+        if refused and self._cleaner.make_room(site, now, pages):
+            again = [observation for observation in seen if observation.path in refused]
+            _, refused = save_observations(self._store, site.store_key, again, limits, now, repeated=repeated)
+        return merged, refused
 
     def _evidence(self, site_batch: _SiteBatch) -> tuple[list[Observation], list[str]]:
         """What of the responses counts, and the decoded paths of the pages whose own answer decides.
@@ -283,14 +288,6 @@ class Ingester:
 
     def _may_ask(self, response: CapturedResponse) -> bool:
         return self._options.verify and self._prober.may_request(response.site, response.path)
-
-    def _clean_up(self, site: StoreKey, now: int) -> None:
-        """Delete outdated pages from the store, in one process once an hour."""
-        if 0 <= now - (self._cleaned_up_at.get(site) or -CLEANUP_INTERVAL_SECONDS) < CLEANUP_INTERVAL_SECONDS:
-            return
-        self._cleaned_up_at.put(site, now)
-        if self._store.lease(site, "forget", self._worker_id.name, CLEANUP_INTERVAL_SECONDS):
-            forget_pages(self._store, site, now - self._options.max_age_days * SECONDS_PER_DAY, now - SECONDS_PER_DAY)
 
 
 def doubtful_evidence(response: CapturedResponse, observation: Observation, page: Page | None) -> Observation | None:
@@ -331,34 +328,26 @@ def save_observations(
     observations: Sequence[Observation],
     limits: PageLimits = UNLIMITED,
     now: float = math.inf,
+    *,
+    repeated: Callable[[StoreKey, Collection[Page]], set[str]] = lambda *_: set(),
 ) -> tuple[MergedBatch, set[str]]:
     """Read pages, merge, and write what has changed; again if another worker has written to the site meanwhile.
 
-    Returns what was merged, and the paths of pages that were refused. Raises `StoreError`.
+    `repeated` tells which of some new pages are not to be stored. Returns what was merged, and the paths of pages that
+    were refused. Raises `StoreError`.
     """
     paths = {observation.path for observation in observations}
     until = time.monotonic() + CONTENTION_SECONDS
     while time.monotonic() < until:
         version = store.version(site)
-        merged = merge_batch(store.find(site, paths), observations, now)
+        stored = store.find(site, paths)
+        merged = merge_batch(stored, observations, now)
         if not merged.pages:
             return merged, set()
-        refused = store.write(site, version, merged.pages, limits)
+        unstored = repeated(site, [page for path, page in merged.pages.items() if path not in stored])
+        pages = {path: page for path, page in merged.pages.items() if path not in unstored}
+        refused = store.write(site, version, pages, limits)
         if refused is not None:
-            return merged, refused
+            return merged, refused | unstored
         time.sleep(secrets.randbelow(MAX_WAIT_MILLISECONDS) / 1000)
     raise StoreError(f"other workers have been writing to the same site for {CONTENTION_SECONDS:g} seconds")
-
-
-def forget_pages(store: Store, site: StoreKey, unseen_since: int, unlisted_since: int) -> None:
-    """Delete learned pages that were last seen before a time, in POSIX seconds; before a later one unless listable."""
-    for number in store.parts(site).keys() - {UNLEARNED_PART}:
-        version = store.version(site)
-        outdated = [
-            page.path
-            for page in store.part(site, number)
-            if page.last_seen < unseen_since or (page.last_seen < unlisted_since and not is_listable(page))
-        ]
-        if outdated:
-            # If another worker has written meanwhile, the next cleanup does it.
-            store.write(site, version, dict.fromkeys(outdated))

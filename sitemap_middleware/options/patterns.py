@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 _TOKEN: Final = re.compile(
-    r"<(?:(?P<werkzeug_converter>[a-zA-Z_]\w*)(?:\([^<>]*?\))?:)?(?P<werkzeug>[a-zA-Z_]\w*)>"
+    r"<(?:(?P<werkzeug_converter>[a-zA-Z_]\w*)(?P<arguments>\([^<>]*?\))?:)?(?P<werkzeug>[a-zA-Z_]\w*)>"
     r"|\{(?P<starlette>[a-zA-Z_]\w*)(?::(?P<starlette_converter>[a-zA-Z_]\w*))?\}"
     r"|(?P<glob>\*+)"
 )
+_SPELLINGS: Final = {
+    "int": "0|[1-9][0-9]*",
+    "float": r"(?:0|[1-9][0-9]*)(?:\.(?:0|[0-9]*[1-9]))?",
+    "uuid": "[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}",
+}
+"""By converter, how routers write a value. They read others, such as 007 or a UUID in capitals, as the same one."""
 _SECRET_NAME: Final = re.compile(
     r"(?:^|_)(?:[a-z]*(?:token|apikey|secret|password|passwd|signature|uidb?64)|key|code|passcode|passphrase|pwd|pw|pin|sig"
     r"|signed|hash|hmac|payload|otp|totp|nonce|jwt|tok|session|sessionid|sess|sid|auth|oauth|credential|ticket|magic|invite|invitation"
@@ -42,6 +48,8 @@ class Pattern:
         """Whether it is a catch-all, such as `<path:name>` or `/*`."""
         self.secret: str | None = None
         """The name of a parameter that is named like a secret, if there is one."""
+        self._spellings: list[Callable[[str], object]] = []
+        """What matches the text that the router writes, for each parameter that may be spelled otherwise."""
         end, starred = 0, False
         for token in _TOKEN.finditer(text):
             if self.literal:
@@ -65,10 +73,11 @@ class Pattern:
             name = token["werkzeug"] or token["starlette"]
             if _SECRET_NAME.search(_CAMEL_BOUNDARY.sub("_", name).lower()):
                 self.secret = name
-            pieces += (
-                between,
-                (".+" if token["werkzeug"] else ".*") if wide else "[0-9]+" if "int" in converters else "[^/]+",
-            )
+            any_value = (".+" if token["werkzeug"] else ".*") if wide else "[0-9]+" if "int" in converters else "[^/]+"
+            spelling = None if token["arguments"] else _SPELLINGS.get(converters[0] or converters[1] or "")
+            if spelling is not None:
+                self._spellings.append(re.compile(spelling).fullmatch)
+            pieces += (between, any_value if spelling is None else f"({any_value})")
         pieces.append(re.escape(text[end:]))
         self.is_too_wide |= not self.literal and not re.search(r"\w", _TOKEN.sub("", text)) and "*" in text
         self._matches = None if self.literal else re.compile("".join(pieces), re.DOTALL).fullmatch
@@ -76,6 +85,13 @@ class Pattern:
     def matches(self, path: str) -> bool:
         """Whether a decoded path matches. ``*`` matches any characters, slashes included."""
         return path == self.text if self._matches is None else self._matches(path) is not None
+
+    def writes(self, path: str) -> bool:
+        """Whether a decoded path matches, and has its parameters as a router writes them."""
+        found = None if self._matches is None else self._matches(path)
+        if found is None:
+            return path == self.text
+        return all(is_spelling(text) for is_spelling, text in zip(self._spellings, found.groups(), strict=True))
 
 
 class Patterns:

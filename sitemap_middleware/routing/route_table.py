@@ -155,7 +155,7 @@ class RouteTable:
             if path.startswith(start) and provided.answers_on(host) and builder.matches(path):
                 return provided
         for pattern, learned, omits_secrets in self._learned:
-            if not (learned.answers_on(host) and pattern.matches(path)):
+            if not (learned.answers_on(host) and pattern.writes(path)):
                 continue
             if not (omits_secrets and any(secret.matches(path) for secret in self._secrets)):
                 return learned

@@ -126,7 +126,7 @@ def test_learned_pages_that_all_say_the_same_are_soft_404s(protocol: str) -> Non
         site.request(path)
     app.flush()
     assert site.locs() == ["http://testserver/p/0"]
-    assert app.explain("/p/3").reason == "it has the same content as /p/0, which was known before it"
+    assert app.explain("/p/3").reason == "it has the same content as /p/0, which is listed instead"
 
 
 BROTLI = next(filter(find_spec, ("brotli", "brotlicffi")), None)

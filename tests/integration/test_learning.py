@@ -159,3 +159,45 @@ def test_a_path_is_kept_in_one_spelling_and_its_case(protocol: str) -> None:
     site = SampleSite(protocol, {"/posts/{slug}": Page()}, learn="/posts/{slug}")
     site.visit("/posts/café", "/posts/Thé", "/posts/a b")
     assert sorted(site.locs()) == [f"{LOCAL}/posts/{slug}" for slug in ("Th%C3%A9", "a%20b", "caf%C3%A9")]
+
+
+@BOTH
+@pytest.mark.parametrize("template", ["/posts/{slug}", "/posts/{number}/{slug}"])
+def test_spellings_and_words_that_strangers_invent_keep_no_real_page_out(protocol: str, template: str) -> None:
+    def path_of(number: int, spelling: str) -> str:
+        return f"/posts/{number}/{spelling}" if "number" in template else f"/posts/{'x' * number}{spelling}"
+
+    site = SampleSite(protocol, {template: Page()}, learn=template, max_pages_per_route=6, robots=False)
+
+    def visit(number: int, *spellings: str) -> None:
+        site.pages[template] = Page(body=b"<!doctype html><main><p>Post %d" % number)
+        site.visit(*(path_of(number, spelling) for spelling in spellings))
+        site.clock.pass_(60)
+
+    for number in range(1, 6):
+        visit(number, "a", *(f"a{'.' * times}" for times in range(1, 40)))
+        if "{number}" in template:
+            visit(number, *(f"buy-{times}" for times in range(40)))
+    assert [loc.rpartition("/posts/")[2] for loc in site.locs()] == [
+        path_of(number, "a").removeprefix("/posts/") for number in range(1, 6)
+    ]
+
+
+@BOTH
+def test_of_equal_pages_the_one_that_pages_link_to_is_listed(protocol: str) -> None:
+    home = Page(body=b'<!doctype html><p>Questions</p><a href="/q/1/how-to">How to</a>')
+    site = SampleSite(protocol, {"/": home, "/q/{number}/{slug}": Page()}, learn="/q/{number}/{slug}", robots=False)
+    site.visit("/q/1/buy-now")
+    site.clock.pass_(60)
+    site.visit("/q/1/how-to", "/q/1/look-here", "/")
+    assert site.locs() == [f"{LOCAL}/", f"{LOCAL}/q/1/how-to"]
+    assert site.app.explain("/q/1/buy-now").reason == (
+        "it has the same content as /q/1/how-to, which is listed instead"
+    )
+
+
+def test_a_path_that_the_router_would_write_otherwise_is_not_learned() -> None:
+    site = SampleSite("wsgi", {"/item/{int:number}": Page()}, learn="/item/<int:number>")
+    site.visit("/item/007", "/item/7")
+    assert site.locs() == [f"{LOCAL}/item/7"]
+    assert site.app.explain("/item/007").reason == "its route /item/<int:number> writes this path otherwise"

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sitemap_middleware.models import Page, PageLimits, StoreKey
-from sitemap_middleware.observe.ingest import forget_pages
+from sitemap_middleware.observe.cleanup import forget_pages
 from sitemap_middleware.stores import open_store
 from sitemap_middleware.stores.base import MAX_LEASE_SECONDS, PART_PAGES, UNLIMITED, Store
 from sitemap_middleware.stores.stored_sites import open_readonly, stored_sites

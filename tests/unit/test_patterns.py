@@ -41,6 +41,30 @@ def test_a_pattern_takes_in_whole_paths(text: str, inside: list[str], outside: l
 
 
 @pytest.mark.parametrize(
+    ("text", "written", "read"),
+    [
+        ("/posts/<int:id>", ["/posts/0", "/posts/70"], ["/posts/007", "/posts/00"]),
+        ("/posts/{id:int}/x", ["/posts/7/x"], ["/posts/07/x"]),
+        ("/posts/<int(fixed_digits=4):year>/<slug>", ["/posts/0024/007"], []),
+        ("/of/<float:price>", ["/of/7.5", "/of/7.0", "/of/0.05"], ["/of/7.50", "/of/07.5", "/of/7.00"]),
+        (
+            "/<uuid:id>",
+            ["/01234567-89ab-cdef-0123-456789abcdef"],
+            ["/01234567-89AB-cdef-0123-456789abcdef", "/0123456789abcdef0123456789abcdef"],
+        ),
+        ("/posts/<slug>", ["/posts/007", "/posts/X"], []),
+        ("/posts", ["/posts"], []),
+    ],
+)
+def test_a_path_is_told_from_other_spellings_that_the_router_reads(
+    text: str, written: list[str], read: list[str]
+) -> None:
+    pattern = Pattern(text)
+    assert all(map(pattern.matches, [*written, *read]))
+    assert [path for path in [*written, *read, "/another/path"] if pattern.writes(path)] == written
+
+
+@pytest.mark.parametrize(
     ("text", "wide"),
     [
         ("/<path:anything>", True),

@@ -1,0 +1,102 @@
+"""Deletes learned pages that are outdated, and when no more may be stored, those that only repeat others."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Final
+
+from ..evidence.dates import SECONDS_PER_DAY
+from ..evidence.page_verdict import is_listable
+from ..evidence.soft_404 import EqualityKey, equality_keys
+from ..listing.candidates import equal_pages_of_part
+from ..models import Page, Site, StoreKey
+from ..stores.base import UNLEARNED_PART, Store
+from ..util import BoundedCache, WorkerId
+
+CLEANUP_INTERVAL_SECONDS: Final = 60 * 60
+"""Seconds between two deletions of a site's outdated pages."""
+
+ROOM_INTERVAL_SECONDS: Final = 10
+"""Seconds from one search for repeated pages to the next, for each part: reading one takes a tenth of a second."""
+
+MAX_SITES: Final = 2000
+"""Sites whose last cleanup is remembered."""
+
+MAX_REPEATED: Final = 100_000
+"""Contents that several pages had and that are remembered."""
+
+
+class Cleaner:
+    """Deletes learned pages of all sites."""
+
+    def __init__(self, store: Store, max_age_days: int) -> None:
+        self._store = store
+        self._max_age_seconds = max_age_days * SECONDS_PER_DAY
+        self._worker_id = WorkerId()
+        self._cleaned_up_at = BoundedCache[StoreKey, float](MAX_SITES)
+        self._room_made_at = BoundedCache[StoreKey, float](MAX_SITES)
+        self._originals = BoundedCache[tuple[StoreKey, EqualityKey], str](MAX_REPEATED)
+        """By what several pages had in common: the path of the one that was left."""
+
+    def clean_up(self, site: StoreKey, now: int) -> None:
+        """Delete outdated pages from the store, in one process once an hour."""
+        if 0 <= now - (self._cleaned_up_at.get(site) or -CLEANUP_INTERVAL_SECONDS) < CLEANUP_INTERVAL_SECONDS:
+            return
+        self._cleaned_up_at.put(site, now)
+        if self._store.lease(site, "forget", self._worker_id.name, CLEANUP_INTERVAL_SECONDS):
+            forget_pages(self._store, site, now - self._max_age_seconds, now - SECONDS_PER_DAY)
+
+    def make_room(self, site: Site, now: int, refused: Collection[Page]) -> bool:
+        """Delete the pages that repeat others, because new ones were refused; whether that was due.
+
+        A stranger can request any number of spellings of a page, or words that the app ignores. What these have in
+        common is remembered, so that `repeated` finds further ones before they take the room again.
+        """
+        key, before = site.store_key, self._room_made_at.get(site.store_key)
+        parts = self._store.parts(key).keys() - {UNLEARNED_PART}
+        if before is not None and 0 <= now - before < ROOM_INTERVAL_SECONDS * len(parts):
+            return False
+        self._room_made_at.put(key, now)
+        for number in sorted(parts):
+            version = self._store.version(key)
+            pages = self._store.part(key, number)
+            groups, instead = equal_pages_of_part(self._store, site, [*pages, *refused])
+            for equality, group in groups.items():
+                path = group[0].path
+                self._originals.put((key, equality), instead.get(path, path))
+            if outdated := instead.keys() & {page.path for page in pages}:
+                # If another worker has written meanwhile, the next search does it.
+                self._store.write(key, version, dict.fromkeys(outdated))
+        return True
+
+    def repeated(self, site: StoreKey, pages: Collection[Page]) -> set[str]:
+        """Those of some new pages that repeat a stored one that others repeated before."""
+        originals = {
+            page.path: original
+            for page in pages
+            for equality in equality_keys(page)
+            if (original := self._originals.get((site, equality))) not in (None, page.path)
+        }
+        if not originals:
+            return set()
+        stored = self._store.find(site, set(originals.values()))
+        return {
+            page.path
+            for page in pages
+            if (other := stored.get(originals.get(page.path, "")))
+            and not {*equality_keys(other)}.isdisjoint(equality_keys(page))
+        }
+
+
+def forget_pages(store: Store, site: StoreKey, unseen_since: int, unlisted_since: int) -> None:
+    """Delete learned pages that were last seen before a time, in POSIX seconds; before a later one unless listable."""
+    for number in store.parts(site).keys() - {UNLEARNED_PART}:
+        version = store.version(site)
+        outdated = [
+            page.path
+            for page in store.part(site, number)
+            if page.last_seen < unseen_since or (page.last_seen < unlisted_since and not is_listable(page))
+        ]
+        if outdated:
+            # If another worker has written meanwhile, the next cleanup does it.
+            store.write(site, version, dict.fromkeys(outdated))
