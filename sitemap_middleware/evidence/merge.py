@@ -79,7 +79,7 @@ def merge_batch(stored: Mapping[str, Page], observations: Iterable[Observation],
         if before is None and page.learned and not may_be_provided and not is_listable(page):
             continue
         batch.pages[path] = page
-        if _is_contradicted(before, page, of_page[0].listed_types) and not any(seen.is_probe for seen in of_page):
+        if _is_contradicted(before, page, of_page[0].listed_types) and not of_page[-1].is_probe:
             batch.conflicting_paths.append(path)
         if _has_new_content(before, page):
             batch.changed_paths.append(path)

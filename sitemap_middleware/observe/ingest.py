@@ -48,8 +48,11 @@ OWN_HOST_WINDOW_SECONDS: Final = 60 * 60
 VOLATILE_SECONDS: Final = 15
 """Content that differs between two requests of the middleware within so many seconds varies by itself."""
 
-MAX_CHECKED_PAGES: Final = 1000
+MAX_CHECKED_PAGES: Final = 10_000
 """Pages whose last own request is remembered."""
+
+OWN_ANSWER_SECONDS: Final = 60 * 60
+"""Seconds for which a refusal of a learned page that the middleware itself got makes it ask again before it counts."""
 
 WRITE_PAGES: Final = 500
 """Pages that are written at a time, so that others get their turn."""
@@ -260,7 +263,8 @@ class Ingester:
 
         That is asked of a learned page that is new, because a header that nobody knows may have shown it to its visitor
         alone, or that was refused, before it is listed again; and of each page of which a doubtful answer says
-        something new.
+        something new. A visitor's refusal of a learned page counts at once, because it may be private, unless an own
+        request got the page lately: else a crawler that the app blocks would have all pages left out.
         """
         in_question = {
             observation.path
@@ -281,10 +285,16 @@ class Ingester:
                 elif page is not None and not is_listable(page):
                     counts = None
             if counts is not None:
-                evidence.append(counts)
+                is_got = counts.denies_access and self._was_got(response)
+                evidence.append(counts._replace(denies_access=False) if is_got else counts)
             elif observation.may_be_listed:
                 asks.append(response.path)
         return evidence, asks
+
+    def _was_got(self, response: CapturedResponse) -> bool:
+        """Whether an own request got a page lately, and may ask for it again."""
+        _, at = self._checked.get(response.page_key) or (0, -math.inf)
+        return 0 <= response.at - at < OWN_ANSWER_SECONDS and self._may_ask(response)
 
     def _may_ask(self, response: CapturedResponse) -> bool:
         return self._options.verify and self._prober.may_request(response.site, response.path)

@@ -27,8 +27,8 @@ from .own_requests import OwnRequest, RunningRequests, describe_failure
 log: logging.Logger = logging.getLogger("sitemap_middleware")
 
 FIRST_WAIT_SECONDS: Final = 2.0
-"""Seconds for which a request for the sitemap waits for pages that nobody has visited, so that the first sitemap is not
-empty. During these, pages are requested without pauses."""
+"""Seconds for which a request for the sitemap waits for pages that nobody has visited or that are in doubt, so that the
+first sitemap is not empty. During these, pages are requested without pauses."""
 
 ROUND_INTERVAL_SECONDS: Final = 60
 """Seconds from one look for unvisited pages to the next, and of the lease by which one process requests them."""
@@ -89,7 +89,9 @@ class _Asked:
 class _Job:
     """Work in the background."""
 
-    def __init__(self) -> None:
+    def __init__(self, began: float) -> None:
+        self.hurries_since = began
+        """When it began, or a request for the sitemap began to wait for it, in POSIX seconds."""
         self.is_done = False
         self.has_failed = False
         """Whether it could make no request, because the event loop of its live request has ended."""
@@ -252,7 +254,7 @@ class Prober:
             if job.is_waited_for:
                 return
             if has_due:
-                job.is_waited_for = True
+                job.is_waited_for, job.hurries_since = True, self._clock()
                 job.due_done.clear()
                 job.wakeup.set()
             if not job.is_done:
@@ -290,7 +292,7 @@ class Prober:
         with self._lock:
             if queue.job is None or queue.job.is_done:
                 self._closing.clear()
-                queue.job = _Job()
+                queue.job = _Job(self._clock())
                 run_in_background(partial(self._run_job, request, site, queue, queue.job))
             return queue.job
 
@@ -341,7 +343,6 @@ class Prober:
 
     def _work_behind(self, request: Request, site: Site, queue: _Queue, job: _Job) -> None:
         """Request the pages of a queue in the background, so that the app is busy with them half of the time."""
-        began = self._clock()
         running = self._running(request, site, queue)
         while not self._closing.is_set() and (queue.waiting or running):
             now = self._clock()
@@ -361,7 +362,7 @@ class Prober:
                 except RuntimeError:  # the event loop of the request has ended
                     queue.waiting[path] = asked
                     raise
-                if self._clock() - began >= FIRST_WAIT_SECONDS:
+                if self._clock() - job.hurries_since >= FIRST_WAIT_SECONDS:
                     self.wait(max(MIN_PAUSE_SECONDS, min(self._clock() - now, PROBE_TIMEOUT_SECONDS)))
         while running and not self._closing.is_set():
             running.settle()

@@ -6,7 +6,8 @@ import pytest
 
 from ..support.sample_sites import Page as Answer
 from ..support.sample_sites import SampleSite
-from ..support.wire import RequestSpec
+from ..support.waiting import join_threads
+from ..support.wire import RequestSpec, wsgi
 from ..unit.observe.test_prober import Site
 
 BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
@@ -72,3 +73,39 @@ def test_probe_settles_a_contradiction_within_seconds(protocol: str, blocks: str
     site.visit("/page")
     assert len(bodies) > 1, "the visit, and our own request"
     assert site.app.explain("/page").listed is (blocks == "one visitor")
+
+
+@BOTH
+@pytest.mark.parametrize(("seconds", "is_listed"), [(60, True), (3600, False)])
+def test_a_refused_crawler_removes_no_learned_page_that_an_own_request_got_lately(
+    protocol: str, seconds: int, *, is_listed: bool
+) -> None:
+    site = Site(protocol)
+    site.visit("/page")
+    site.clock.pass_(seconds)
+    site.asked.clear()
+
+    def says(_: str) -> str:
+        """Nothing, with 403 to the visitor, and 500 to the own request that would decide."""
+        site.refuses = 403 if len(site.asked) == 1 else 500
+        return ""
+
+    site.says = says
+    site.visit("/page")
+    assert len(site.asked) > 1, "the visit, and our own request"
+    assert site.app.explain("/page").listed is is_listed
+
+
+def test_an_own_request_before_an_odd_answer_does_not_settle_it() -> None:
+    site = Site("wsgi")
+    site.refuses = 404
+    wsgi(site.app, RequestSpec("/page"))
+    site.app.flush()
+    join_threads("sitemap-background")  # own requests, whose answers are saved with the next one
+    site.clock.pass_(1)
+    site.says = lambda _: ""
+    wsgi(site.app, RequestSpec("/page"))
+    site.says = lambda _: "The first content"
+    site.app.flush()
+    join_threads("sitemap-background")
+    assert site.app.explain("/page").listed
