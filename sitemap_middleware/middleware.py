@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 class SitemapOptions(TypedDict, total=False):
     """The options of `SitemapMiddleware` but `routes`. A plugin that passes options on annotates them with it."""
 
-    base_url: str | None
+    base_url: str | Callable[[str], str | None] | None
     allowed_hosts: str | Iterable[str]
     path: str
     store: str | Store | None
@@ -69,7 +69,8 @@ class SitemapMiddleware:
 
     Args:
         app: the app to wrap, of either protocol.
-        base_url: scheme and host of every loc; else the framework's trusted hosts, `allowed_hosts` and localhost.
+        base_url: scheme and host of every loc, or a function that gives them for a Host, or None if it is no site's.
+            Without it, the framework's trusted hosts, `allowed_hosts` and localhost are sites.
         allowed_hosts: further hosts that are sites of their own.
         path: where the sitemap is, below the root path.
         store: a store URL, or a `Store`. The default is a file, or memory in a test run.

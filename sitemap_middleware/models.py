@@ -48,6 +48,8 @@ class Site:
     loopback: bool = False
     routed: str | None = None
     """The host as the routes write it, if the app routes this host by itself."""
+    asked_as: str | None = field(default=None, compare=False)
+    """The Host by which the app is asked for its pages, if it may not know `host`."""
 
     base_url: BaseURL = field(init=False, compare=False)
     """The beginning of every loc of this site: ASCII, no trailing slash."""
@@ -74,6 +76,8 @@ class Provider:
     """Where it was declared, for messages."""
     section: str | None = None
     """The name of its section, if it is given by the option `sections` rather than to a route."""
+    takes_base_url: bool = False
+    """Whether it is called with the base URL of the site whose pages are wanted."""
     examples: Callable[[], list[dict[str, Any]]] | None = None
     """Set if its items may be pages of any route, as those of Django's `Sitemap` classes may.
 

@@ -116,7 +116,7 @@ class SitemapService(ServiceInspection):
 
     def with_site(self, site: Site) -> SitemapService:
         """A service of the same app and store whose `base_url` is another site's."""
-        return SitemapService(self.app_routes.app, replace(self.options, site=site), self.store)
+        return SitemapService(self.app_routes.app, replace(self.options, site=site, site_of_host=None), self.store)
 
     def in_memory(self) -> SitemapService:
         """A service of the same app that keeps what it learns in memory."""
@@ -185,7 +185,8 @@ class SitemapService(ServiceInspection):
         site, trust = self.site_resolver.resolve_request(request)
         if site is None or trust != "own":
             return None  # the Host may be a proxy's internal name of the app
-        return None if all(urls.is_site_host(site, request.host, host) for host in others) else FOREIGN_HOST
+        is_own = all(self.site_resolver.is_own_host(site, request.host, host) for host in others)
+        return None if is_own else FOREIGN_HOST
 
     def refresh(self, path: str | None = None) -> None:
         """Have a decoded path, or everything, brought up to date with the next request for the sitemap."""

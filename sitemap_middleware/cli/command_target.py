@@ -136,6 +136,8 @@ class Target:
         """
         mains = self._main_sites()
         if not self.wanted and self.service.site_resolver.refuses(mains[0].host):
+            if self.service.options.site_of_host:
+                raise CommandError("base_url is a function: name the site by --base-url, such as https://example.com")
             patterns = (*self.service.options.allowed_hosts, *self.service.app_routes.trusted_hosts)
             raise CommandError(
                 f"base_url is not set, and no host of the app is named in full, only {', '.join(patterns)}:"

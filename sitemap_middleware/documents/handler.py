@@ -25,6 +25,7 @@ from ..util import resolve, run_in_background
 from .no_sitemap_reasons import (
     HIDDEN_SITE_REASON,
     TOO_MANY_SITES_REASON,
+    UNKNOWN_TENANT_REASON,
     UNTRUSTED_HOST_REASON,
     UNTRUSTED_ROOT_REASON,
     BeingGenerated,
@@ -174,6 +175,8 @@ class SitemapHandler:
         table = self.app_routes.reload()  # first, because routes may be those of one host
         site, _ = self.site_resolver.resolve_request(request)
         reason = UNTRUSTED_ROOT_REASON if request.root else UNTRUSTED_HOST_REASON
+        if self.options.site_of_host is not None:
+            reason = UNKNOWN_TENANT_REASON
         if site is None:
             self.reasons.warn_of_host(request.host)
         elif not self.site_resolver.may_store(site):

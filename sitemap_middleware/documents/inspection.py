@@ -173,14 +173,14 @@ class ServiceInspection:
     def sites(self, wanted: Site | None = None) -> list[Site]:
         """A site, by default that of base_url or localhost, and the sites of the hosts that options and routes name.
 
-        If base_url excludes the wanted site, there are none.
+        If base_url excludes the wanted site, there are none. Of a base_url that is a function, only that one is known.
         """
         base = self.options.site
         first = wanted or base or Site("http", "localhost", loopback=True)
         root = unquote(first.root) or self.app_routes.root_path
         main, standing = self.site_resolver.resolve(first.scheme, first.host, root)
         if standing != "own" or main is None:
-            if base is not None:
+            if base is not None or (wanted and self.options.site_of_host):
                 return []
             main = Site(first.scheme, first.host, urls.root_of(root) or "", first.loopback)
         hosts = [base.host] if base else []

@@ -35,6 +35,11 @@ UNTRUSTED_HOST_REASON: Final = (
     " to SitemapMiddleware."
 )
 
+UNKNOWN_TENANT_REASON: Final = (
+    "No sitemap for this host: the function base_url gives no site for it. Have it return the site's scheme and host,"
+    ' such as "https://example.com".'
+)
+
 UNTRUSTED_ROOT_REASON: Final = (
     "No sitemap for this host and root path: they are not configured."
     ' Pass base_url="https://example.com" to SitemapMiddleware, and wrap the app that has the root path.'
@@ -77,6 +82,7 @@ class NoSitemapReasons:
         self._checked_table: RouteTable | None = None
         self._path = options.path
         self._site = options.site
+        self._has_tenants = options.site_of_host is not None
         self._store = store
         self._warn_once = WarnOnce()
 
@@ -117,7 +123,7 @@ class NoSitemapReasons:
 
     def warn_of_host(self, host: str) -> None:
         """Warn once that there is no sitemap for a host that no setting names. Any client may have invented it."""
-        if self._site is None:
+        if self._site is None and not self._has_tenants:
             printable = "".join(char if char.isascii() and char.isprintable() else "?" for char in host)
             self._warn_once(
                 "host",

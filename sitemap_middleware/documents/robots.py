@@ -159,7 +159,8 @@ class RobotsTxt:
 
     def _follow_redirects(self, site: Site, request: Request) -> Response | None:
         """The app's response after redirects; None if it fails."""
-        scheme, host, path, keeps_host = request.scheme, site.host, ROBOTS_PATH, False
+        host = site.asked_as or site.host
+        scheme, path, keeps_host = request.scheme, ROBOTS_PATH, False
         for _ in range(MAX_REDIRECTS + 1):
             answer = self._fetch(request, scheme, host, path, keep_host=keeps_host)
             if (

@@ -106,7 +106,7 @@ class Providers:
         names = frozenset(name for _, builder in builders for name in builder.parameter_names)
         paths = set[int]()
         try:
-            with closing(self._batches(provider, builders[0][1], names, async_collector)) as batches:
+            with closing(self._batches(site, provider, builders[0][1], names, async_collector)) as batches:
                 for batch in batches:
                     report.count += len(batch)
                     pages = []
@@ -135,7 +135,12 @@ class Providers:
         return (site.store_key, provider) in self._paths
 
     def _batches(
-        self, provider: Provider, builder: PathBuilder, names: Collection[str], async_collector: AsyncCollector | None
+        self,
+        site: Site,
+        provider: Provider,
+        builder: PathBuilder,
+        names: Collection[str],
+        async_collector: AsyncCollector | None,
     ) -> Generator[list[Item]]:
         """The items of a provider in batches, within its limits. All its failures are `ValuesError`s."""
         began = self._clock()
@@ -148,7 +153,7 @@ class Providers:
         queue, left = BatchQueue(names), list[tuple[Any, Context | None]]()
         thread = threading.Thread(
             target=ContextVariables().run,  # empty: what it gives is for everyone, whoever's request reads it
-            args=(self._produce, queue, provider, builder, None if async_collector is None else left),
+            args=(self._produce, queue, site, provider, builder, None if async_collector is None else left),
             name="sitemap_middleware-values",
             daemon=True,
         )
@@ -171,14 +176,19 @@ class Providers:
             self._queues.discard(queue)
 
     def _produce(
-        self, queue: BatchQueue, provider: Provider, builder: PathBuilder, left: list[tuple[Any, Context | None]] | None
+        self,
+        queue: BatchQueue,
+        site: Site,
+        provider: Provider,
+        builder: PathBuilder,
+        left: list[tuple[Any, Context | None]] | None,
     ) -> None:
         """Call a provider and put its items into a queue. What is async is `left` for the app's event loop, if any."""
         try:
             with ExitStack() as stack:
                 if isinstance(context := builder.context(), AbstractContextManager):
                     stack.enter_context(context)
-                source = self._called(provider)
+                source = self._called(site, provider)
                 is_sync = isinstance(source, Iterable) or not isinstance(source, AsyncIterable | Awaitable)
                 if is_sync:
                     items = iter(source)
@@ -194,12 +204,12 @@ class Providers:
         else:
             queue.finish()
 
-    def _called(self, provider: Provider) -> Any:
+    def _called(self, site: Site, provider: Provider) -> Any:
         """What a provider enumerates. Refuses the iterator that a callable returned before: it is exhausted."""
         source = unread(provider.source)
         if isinstance(source, Iterable | AsyncIterable):
             return source
-        source = source()
+        source = source(base_url=site.base_url) if provider.takes_base_url else source()
         if hasattr(source, "__next__") or hasattr(source, "__anext__"):
             with suppress(TypeError):  # some iterators take no weak references, and would have to be kept to be known
                 if source in self._returned:

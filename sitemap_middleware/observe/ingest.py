@@ -117,6 +117,10 @@ class Ingester:
     def ingest(self, batch: list[CapturedResponse]) -> None:
         """Parse a batch of responses and merge them into the store. Raises `StoreError`."""
         table = self._app_routes.reload()
+        current = [response for response in batch if self._site_resolver.is_current(response.site, response.host)]
+        if len(current) < len(batch):  # their hosts are those of other sites by now
+            self._tracker.forget()
+        batch = current
         for response in batch:
             if not (response.is_foreign_host or response.is_probe):
                 self._own_host_seen_at.put(response.site.store_key, response.at)

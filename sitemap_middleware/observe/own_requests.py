@@ -59,7 +59,7 @@ class OwnRequest:
         self._start()
 
     def _start(self) -> None:
-        probe = ProbeRequest(self.path, self.scheme, None if self.keeps_host else self.site.host)
+        probe = ProbeRequest(self.path, self.scheme, None if self.keeps_host else self._host)
         self.future = self.live.start_probe(probe)
         self.deadline = time.monotonic() + PAGE_TIMEOUT_SECONDS + PROBE_GRACE_SECONDS
 
@@ -92,8 +92,12 @@ class OwnRequest:
             headers=response.headers,
             body=response.body,
             is_probe=True,
-            host=self.live.host if self.keeps_host else self.site.host,
+            host=self.live.host if self.keeps_host else self._host,
         )
+
+    @property
+    def _host(self) -> str:
+        return self.site.asked_as or self.site.host
 
 
 class RunningRequests:

@@ -8,7 +8,7 @@ import weakref
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Iterator, Mapping
 from datetime import date
 from types import FunctionType, MethodType
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Final, Literal, Protocol, TypeVar
 
 from ..exceptions import OptionError
 from ..models import Changefreq, Lastmod, RouteSettings
@@ -21,8 +21,14 @@ T = TypeVar("T")
 _Items = Iterable[Any] | AsyncIterable[Any]
 """The items of `values`. Each is a mapping of the route's parameters, an object that has them as attributes, the bare
 value if there is one parameter, or an `Entry`."""
-Values = _Items | Callable[[], _Items | Awaitable[_Items]]
-"""Enumerates a route's pages: the items, or a callable that returns them."""
+
+
+class _OfSite(Protocol):
+    def __call__(self, *, base_url: str) -> _Items | Awaitable[_Items]: ...
+
+
+Values = _Items | Callable[[], _Items | Awaitable[_Items]] | _OfSite
+"""Enumerates a route's pages: the items, or a callable that returns them, of the site with this base URL if it asks."""
 
 NO_SETTINGS: Final = RouteSettings()
 """The settings of an undecorated object. Compared by identity."""
@@ -67,11 +73,11 @@ def sitemap(
             excluded.
         learn: True on a route with parameters lists each of its pages after its first successful anonymous visit. Use
             it only if every page of the route is public.
-        values: the pages of a route with parameters: an iterable, or a callable that takes no arguments and returns
-            one, sync or async, such as a generator function. Each item is a mapping of the route's parameters, an
-            object with attributes of their names, the bare value if there is one parameter, or an `Entry`. A callable
-            is called again after a page changed or `max_age` has passed. The items must be public pages, and complete:
-            other pages of the route are not listed.
+        values: the pages of a route with parameters: an iterable, or a callable that takes no arguments, or only
+            `base_url`, that of the site, and returns one, sync or async, such as a generator function. Each item is a
+            mapping of the route's parameters, an object with attributes of their names, the bare value if there is one
+            parameter, or an `Entry`. A callable is called again after a page changed or `max_age` has passed. The items
+            must be public pages, and complete: other pages of the route are not listed.
 
     Raises:
         OptionError: when the decorator is applied, for an unknown name or an invalid value. The message names the

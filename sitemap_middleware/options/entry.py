@@ -134,9 +134,13 @@ def checked_values(value: object, place: str, section: str | None = None) -> Pro
         raise OptionError(f"{place}: values={name} is a single item; give a list")
     if not callable(value):
         raise OptionError(f"{place}: values={name} is not iterable; give an iterable, or a callable that returns one")
-    if _needs_arguments(value):
-        raise OptionError(f"{place}: values={name} cannot be called without arguments; give one that needs none")
-    return Provider(value, place, section)
+    if _accepts(value):
+        return Provider(value, place, section)
+    if _accepts(value, base_url=""):
+        return Provider(value, place, section, takes_base_url=True)
+    raise OptionError(
+        f"{place}: values={name} cannot be called without arguments; give one that needs none, or only base_url"
+    )
 
 
 def unread(source: Any) -> Any:
@@ -144,11 +148,11 @@ def unread(source: Any) -> Any:
     return source.all() if hasattr(source, "_result_cache") and hasattr(source, "all") else source
 
 
-def _needs_arguments(value: Callable[..., object]) -> bool:
+def _accepts(value: Callable[..., object], **arguments: object) -> bool:
     with contextlib.suppress(ValueError):  # some builtins have no signature
         signature = inspect.signature(value)
         try:
-            signature.bind()
+            signature.bind(**arguments)
         except TypeError:
-            return True
-    return False
+            return False
+    return True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pkgutil import resolve_name
 from typing import Any, Final, Literal
@@ -46,7 +46,9 @@ class Options:
     """All options, checked. `OPTIONS` says what each is."""
 
     site: Site | None
-    """That of `base_url`."""
+    """That of `base_url`, if it is a URL."""
+    site_of_host: Callable[[str], Site | None] | None
+    """What `base_url` says of a host, if it is a function. It raises what that raises, or `OptionError`."""
     allowed_hosts: tuple[str, ...]
     path: str
     include: Patterns
@@ -84,15 +86,12 @@ def validate_options(settings: Mapping[str, Setting], declared_root: str) -> Opt
         name: None if setting.value is None is OPTIONS[name].default else OPTIONS[name].check(setting)
         for name, setting in settings.items()
     }
-    site, base_url = values.pop("base_url"), settings["base_url"]
-    if site is not None and site.root and site.root != declared_root.rstrip("/"):
-        raise OptionError(
-            f"{base_url.place}={base_url.value!r} has the path {site.root!r}, which is not the app's root path; leave"
-            " it off: the root path is taken from the server (root_path in ASGI, SCRIPT_NAME in WSGI)"
-        )
+    place, base_url = settings["base_url"].place, values.pop("base_url")
+    is_function = callable(base_url)
     del values["store"], values["metrics"]  # objects that the middleware makes
     return Options(
-        site=site and Site(site.scheme, site.host, "", site.loopback),
+        site=None if is_function else _site(base_url, place, declared_root),
+        site_of_host=partial(_site_of_host, base_url, place, declared_root) if is_function else None,
         page_limits=PageLimits(values.pop("max_pages"), values.pop("max_pages_per_route")),
         media_types=values.pop("media_types") or INDEXABLE_TYPES,
         clock=values.pop("clock") or time.time,
@@ -134,8 +133,29 @@ def _sections(sections: Setting) -> tuple[Provider, ...]:
     return tuple(providers)
 
 
-def _site(setting: Setting) -> Site:
-    return parse_base_url(setting.value, setting.place)
+def _base_url(setting: Setting) -> Any:
+    if not callable(setting.value):
+        parse_base_url(setting.value, setting.place)
+    return setting.value
+
+
+def _site(base_url: object, place: str, declared_root: str) -> Site | None:
+    """The site of a base_url, without the root path, which the server knows."""
+    if base_url is None:
+        return None
+    site = parse_base_url(base_url, place)
+    if site.root and site.root != declared_root.rstrip("/"):
+        raise OptionError(
+            f"{place}={base_url!r} has the path {site.root!r}, which is not the app's root path; leave"
+            " it off: the root path is taken from the server (root_path in ASGI, SCRIPT_NAME in WSGI)"
+        )
+    return replace(site, root="")
+
+
+def _site_of_host(function: Callable[[str], object], place: str, declared_root: str, host: str) -> Site | None:
+    """What a function given as base_url says of a host."""
+    site = _site(function(host), f"{place}({host!r})", declared_root)
+    return site and replace(site, loopback=False)  # loopback hosts share their pages
 
 
 def _allowed_hosts(setting: Setting) -> tuple[str, ...]:
@@ -269,7 +289,7 @@ def _made_elsewhere(setting: Setting) -> Any:
 OPTIONS: Final[Mapping[str, Option]] = {
     option.name: option
     for option in (
-        Option("base_url", None, "text", _site),
+        Option("base_url", None, "text", _base_url),
         Option("allowed_hosts", (), "list", _allowed_hosts),
         Option("path", "/sitemap.xml", "text", _path),
         Option("store", None, "text", _made_elsewhere),

@@ -7,6 +7,7 @@ from typing import Any, Final
 from urllib.parse import parse_qs, quote, urlencode
 
 from ..documents.inspection import ServiceInspection
+from ..documents.no_sitemap_reasons import UNKNOWN_TENANT_REASON
 from ..exceptions import StoreError
 from ..http.messages import Request, Response
 from ..http.urls import is_loopback, normal_host, quote_path
@@ -72,7 +73,10 @@ class ReportPages:
         if name == "style.css":
             return _respond(request, 200, STYLE, [("Content-Type", "text/css; charset=utf-8")])
         service, evaluation = self._service, None
-        site = service.site_resolver.resolve_request(request)[0] or service.site_resolver.default_site()
+        site = service.site_resolver.resolve_request(request)[0]
+        if site is None and service.options.site_of_host:  # the default one may be another tenant's
+            return _respond(request, 404, UNKNOWN_TENANT_REASON.encode(), [_PLAIN])
+        site = site or service.site_resolver.default_site()
         if name not in NAMES:
             page = ReportPage("missing.html", {}, 404)
         else:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from typing import Final, Literal
+from urllib.parse import unquote
 
 from ..http import urls
 from ..http.messages import Request
@@ -15,6 +16,7 @@ from ..models import Site, StoreKey
 from ..options.table import Options
 from ..util import BoundedCache, WarnOnce
 from .current_routes import AppRoutes
+from .tenants import Tenants
 
 MAX_HOSTS: Final = 1000
 """Resolved hosts that are cached. Clients can invent any number of hosts."""
@@ -36,14 +38,16 @@ HostTrust = Literal["own", "foreign", "none"]
 class SiteResolver:
     """Finds the site of a request.
 
-    A site's host is that of base_url; else one that the options or the framework's settings trust; else, if neither
-    name any, localhost. A host for which the app declares routes is a separate site.
+    A site's host is that of base_url, which may be a function of the Host; else one that the options or the framework's
+    settings trust; else, if neither name any, localhost. A host for which the app declares routes is a separate site,
+    unless base_url is a function.
     """
 
     def __init__(self, app_routes: AppRoutes, options: Options) -> None:
         self._app_routes = app_routes
         self._clock = options.clock
         self._base = options.site
+        self._tenants = Tenants(options.site_of_host, options.clock) if options.site_of_host else None
         self._allowed = options.allowed_hosts
         self._routes_version = 0
         self._own = BoundedCache[tuple[str, str, str], Site](MAX_HOSTS)
@@ -78,7 +82,7 @@ class SiteResolver:
         key = scheme, host, root
         cached = self._own.get(key)
         site, trust = (cached, "own") if cached is not None else self._resolve_new(scheme, host, root)
-        if site is not None and trust == "own":
+        if site is not None and trust == "own" and self._tenants is None:
             self._own.put(key, site)
         if self._first is None and site is not None and (self._base is None or site.host == self._base.host):
             self._first = site
@@ -88,6 +92,12 @@ class SiteResolver:
         base, normal, quoted = self._base, urls.normal_host(host, scheme), urls.root_of(root)
         if quoted is None or len(quoted) > MAX_ROOT_CHARS:
             return None, "none"
+        if self._tenants is not None:
+            # The scheme does not count: behind a proxy, that of the request may not be the site's.
+            tenant = normal and self._tenants.site(normal.removesuffix(":80").removesuffix(":443"))
+            if not tenant:
+                return None, "none"
+            return replace(tenant, root=quoted, routed=self._routed_host(tenant.host)), "own"
         if normal is not None:
             is_loopback, routed = urls.is_loopback(normal), self._routed_host(normal)
             site = Site(base.scheme if base else scheme, normal, quoted, is_loopback, routed)
@@ -110,6 +120,16 @@ class SiteResolver:
         trusted = self._app_routes.trusted_hosts
         return urls.is_host_allowed(site.host, trusted) or (site.loopback and not trusted and not self._allowed)
 
+    def is_own_host(self, site: Site, request_host: str, host: str) -> bool:
+        """Whether an app that believes a host from a proxy's header answers for the site itself."""
+        if self._tenants is None or host == site.host:
+            return urls.is_site_host(site, request_host, host)
+        return self.is_current(site, host)
+
+    def is_current(self, site: Site, host: str) -> bool:
+        """Whether a Host still stands for a site that it stood for."""
+        return self._tenants is None or self.resolve(site.scheme, host, unquote(site.root))[0] == site
+
     # Limits
 
     def is_known(self, site: Site) -> bool:
@@ -124,7 +144,8 @@ class SiteResolver:
             return True
         named = (*self._allowed, *self._app_routes.trusted_hosts)
         is_named = (
-            _is_named_by_route(site)
+            self._tenants is not None
+            or _is_named_by_route(site)
             or (self._base is not None and site.host == self._base.host)
             or site.host in (pattern.removeprefix(".") for pattern in named)
         )

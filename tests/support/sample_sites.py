@@ -56,7 +56,8 @@ class SampleSite:
         make = flask_app if protocol == "wsgi" else starlette_app
         self.bare = make(pages, marks or {})
         self.app = SitemapMiddleware(self.bare, **options)
-        self._host = urlsplit(options.get("base_url") or "//testserver").netloc
+        base_url = options.get("base_url")
+        self._host = urlsplit(base_url).netloc if isinstance(base_url, str) else "testserver"
         """The site's own, under which its pages are requested unless a test names another."""
 
     def request(self, spec: RequestSpec | str, **changes: Any) -> Answer:

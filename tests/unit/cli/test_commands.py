@@ -231,6 +231,13 @@ def test_impossible_site_is_refused_by_the_options_name(name: str, options: list
     assert not Path("out").exists()
 
 
+def test_command_on_an_app_of_many_tenants_asks_for_one_of_them() -> None:
+    own(BLOG + "app = create_app(base_url={'a.example': 'https://a.example'}.get)")
+    assert "name the site by --base-url, such as https://example.com" in refused("list", "own_app:app")
+    assert "https://a.example/posts/rye" in run("list", "own_app:app", "--base-url", "https://a.example").stdout
+    assert "--base-url='https://b.example'" in refused("list", "own_app:app", "--base-url", "https://b.example")
+
+
 @pytest.mark.parametrize("options", [["--root-path", "/shop"], ["--base-url", "https://shop.example/shop"]])
 def test_app_below_a_root_path_is_found_as_its_server_serves_it(options: list[str]) -> None:
     visit_shop("/shop", "/about")

@@ -1,0 +1,185 @@
+"""base_url as a function of the Host: each tenant's pages are in its own sitemap and in no other."""
+
+from __future__ import annotations
+
+import contextvars
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from flask import Flask, abort, request
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sitemap_middleware import SitemapMiddleware, sitemap
+
+from ..support.documents import locs
+from ..support.sample_sites import Clock, Page, SampleSite
+from ..support.wire import RequestSpec, wsgi
+from .test_hosts import HOSTILE, SITEMAP
+
+BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
+TENANTS = 1000
+
+
+def site_of(host: str) -> str | None:
+    """The tenant of a host: each has two, and a public name of its own."""
+    name, _, domain = host.partition(".")
+    is_tenant = name.isdigit() and int(name) < TENANTS and domain in ("app.example", "old.example", "shop.example")
+    return f"https://{int(name)}.shop.example" if is_tenant else None
+
+
+def tenants(protocol: str, base_url: Any = site_of, **options: Any) -> SampleSite:
+    return SampleSite(protocol, {"/": Page(), "/p/{x}": Page()}, learn="/p/{x}", base_url=base_url, **options)
+
+
+VISITS = st.tuples(
+    st.integers(0, TENANTS + 2) | st.integers(0, 3),
+    st.sampled_from(["app.example", "old.example", "shop.example", "app.example:8000", "evil.example"]),
+    st.sampled_from(["", "/a", "/b"]),
+    st.integers(0, 5),
+)
+
+
+@BOTH
+@given(visits=st.lists(VISITS, max_size=30))
+def test_no_tenant_sees_a_page_of_another(protocol: str, visits: list[tuple[int, str, str, int]]) -> None:
+    site = tenants(protocol, list_unseen=False)
+    expected: dict[tuple[str, str], set[str]] = {}
+    for number, domain, root, page in visits:
+        host = f"{number}.{domain}"
+        site.request(f"/p/{page}", host=host, root=root)
+        base = site_of(host)
+        expected.setdefault((host, root), set())
+        for other, other_root in expected:
+            if base and site_of(other) == base and other_root == root:
+                expected[other, root].add(f"{base}{root}/p/{page}")
+        for (other, other_root), known in expected.items():
+            if base and site_of(other) == base and other_root == root:
+                expected[host, root] |= known
+    site.app.flush()
+    for (host, root), pages in expected.items():
+        assert set(site.locs(host=host, root=root)) == pages
+
+
+@pytest.mark.slow
+def test_a_thousand_tenants_each_have_their_own_page() -> None:
+    site = tenants("wsgi", list_unseen=False)
+    hosts = [f"{number}.app.example" for number in range(TENANTS)]
+    for host in hosts:
+        site.request(f"/p/of-{host}", host=host)
+    site.app.flush()
+    for number in range(0, TENANTS, 25):
+        assert site.locs(host=hosts[number]) == [f"https://{number}.shop.example/p/of-{hosts[number]}"]
+
+
+@BOTH
+def test_function_is_called_once_a_minute_for_each_real_host(protocol: str) -> None:
+    calls = Counter[str]()
+
+    def count(host: str) -> str | None:
+        calls[host] += 1
+        return site_of(host)
+
+    site = tenants(protocol, count)
+    for host in (*HOSTILE, "1.app.example", "2.OLD.example:80", "evil.example"):
+        for path in ("/", "/p/x", SITEMAP):
+            site.request(path, host=host)
+    once = ("1.app.example", "1.shop.example", "2.old.example", "2.shop.example", "evil.example")
+    assert calls == Counter(once)
+    site.clock.pass_(61)
+    site.request(SITEMAP, host="1.app.example")
+    assert calls == Counter([*once, "1.app.example", "1.shop.example"])
+
+
+VARIABLE = contextvars.ContextVar("VARIABLE", default="empty")
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "answer", [KeyError("x"), "example.com", "https://example.com/shop", "https://a b.example", 3, b"https://a.example"]
+)
+def test_what_is_no_base_url_is_logged_once_and_gives_no_site(
+    protocol: str, answer: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(host: str) -> Any:
+        assert VARIABLE.get() == "empty"
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    token = VARIABLE.set("a visitor's")
+    site = tenants(protocol, broken)
+    for host in ("a.example", "b.example"):
+        assert site.request("/", host=host).status == 200
+        refused = site.request(SITEMAP, host=host)
+        assert refused.status == 404
+        assert "the function base_url gives no site for it" in refused.text
+    VARIABLE.reset(token)
+    assert caplog.text.count("the function base_url failed for the host a.example") == 1
+    assert len(caplog.records) == 1
+
+
+@BOTH
+def test_a_host_that_moves_takes_none_of_its_pages_along(protocol: str) -> None:
+    owner = {"blog.example": "https://a.example", "a.example": "https://a.example", "b.example": "https://b.example"}
+    site = tenants(protocol, owner.get, list_unseen=False)
+    site.request("/p/of-a", host="blog.example")
+    site.app.flush()
+    site.clock.pass_(2)
+    site.request("/p/of-a", host="blog.example")  # pending while the host moves
+    owner["blog.example"] = "https://b.example"
+    site.clock.pass_(61)
+    site.request("/p/of-a", host="blog.example")
+    site.app.flush()
+    site.request("/p/of-b", host="blog.example")
+    site.app.flush()
+    assert site.locs(host="a.example") == ["https://a.example/p/of-a"]
+    assert site.locs(host="blog.example") == site.locs(host="b.example") == ["https://b.example/p/of-b"]
+    del owner["blog.example"]
+    site.clock.pass_(61)
+    assert site.request(SITEMAP, host="blog.example").status == 404
+
+
+@pytest.fixture
+def shop() -> Iterator[tuple[Flask, SitemapMiddleware]]:
+    """An app that knows its tenants by the Host alone, and takes any other Host for the first one's."""
+    app = Flask("shop")
+    public = {"a.internal": "https://a.example", "b.internal": "https://b.example"}
+
+    @app.get("/only-<name>")
+    @sitemap(values=lambda base_url: [base_url[8]])
+    def only(name: str) -> str:
+        return f"<h1>{name}</h1>"
+
+    @app.get("/first")
+    def first() -> str:
+        if request.host == "b.internal":
+            abort(404)
+        return "<h1>The first</h1>"
+
+    app.wsgi_app = middleware = SitemapMiddleware(  # type: ignore[method-assign]
+        app.wsgi_app, base_url=public.get, store="memory://", report="/report", authorize=lambda _: True, clock=Clock()
+    )
+    yield app, middleware
+    middleware.close()
+
+
+def test_own_requests_and_values_are_those_of_the_tenant(shop: tuple[Flask, SitemapMiddleware]) -> None:
+    def of(host: str) -> list[str]:
+        return locs(wsgi(shop[0], RequestSpec(SITEMAP, host=host)).body)
+
+    assert of("b.internal") == ["https://b.example/only-b"]
+    assert of("a.internal") == ["https://a.example/first", "https://a.example/only-a"]
+
+
+def test_unknown_host_gets_no_report_of_any_tenant(shop: tuple[Flask, SitemapMiddleware]) -> None:
+    assert wsgi(shop[0], RequestSpec("/report", host="a.internal")).status == 200
+    assert wsgi(shop[0], RequestSpec("/report", host="c.internal")).status == 404
+
+
+def test_visit_that_names_another_tenant_by_a_header_counts_for_none(shop: tuple[Flask, SitemapMiddleware]) -> None:
+    app, middleware = shop
+    wsgi(app, RequestSpec("/first", host="a.internal", headers=[("x-forwarded-host", "b.internal")]))
+    assert middleware.stats()["ignored_host"] == 1
