@@ -55,7 +55,7 @@ class SitemapOptions(TypedDict, total=False):
     clock: Callable[[], float] | None
     metrics: Literal["prometheus", "opentelemetry"] | CollectorRegistry | Meter | None
     enabled: bool
-    sections: Mapping[str, Values] | None
+    sections: Mapping[str, Values] | Literal[True] | None
     report: str | None
     authorize: Callable[[ReportRequest], Permission | Awaitable[Permission]] | None
 
@@ -92,7 +92,8 @@ class SitemapMiddleware:
         clock: returns POSIX seconds, in place of the system's clock.
         metrics: where to publish the figures of `stats`: ``"prometheus"``, ``"opentelemetry"``, a registry or a Meter.
         enabled: if false, the middleware does nothing.
-        sections: pages that no route gives, by the name of their document: ``{"guides": all_guides}``.
+        sections: pages that no route gives, by the name of their document: ``{"guides": all_guides}``; or True for
+            documents of each route with parameters.
         report: the path of pages for people that show what is listed and why. Needs the extra `report`.
         authorize: decides who may read the report: a function that is given a `ReportRequest`.
 

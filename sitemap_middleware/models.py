@@ -95,6 +95,7 @@ class RouteSettings(NamedTuple):
     exclude: bool | None = None
     learn: bool | None = None
     values: Provider | None = None
+    section: str | None = None
 
 
 class PathBuilder(Protocol):

@@ -18,9 +18,10 @@ from ..models import Site
 from ..observe.buffer import ResponseBuffer
 from ..observe.refresh import Refresher, RefreshMarks
 from ..options.table import Options
+from ..options.value_checks import RESERVED_SECTIONS
 from ..routing.current_routes import AppRoutes
 from ..routing.hosts import SiteResolver
-from ..routing.route_table import LEARNED_SECTION, ROUTES_SECTION, RouteTable
+from ..routing.route_table import RouteTable
 from ..util import resolve, run_in_background
 from .no_sitemap_reasons import (
     HIDDEN_SITE_REASON,
@@ -70,7 +71,6 @@ class SitemapHandler:
     def __post_init__(self) -> None:
         stem = re.escape(self.options.path.removesuffix(".xml"))
         self._part_path = re.compile(rf"{stem}-(.+?)(-[1-9][0-9]{{0,4}})?\.xml")
-        self._named_sections = frozenset(provider.section for provider in self.options.sections)
 
     # Which requests are answered
 
@@ -81,10 +81,11 @@ class SitemapHandler:
         part = self._part_path.fullmatch(path)
         if part is None:
             return False
-        section, number = part.groups()
-        if number is None:  # only the first document of a named section has no number
-            return section in self._named_sections
-        return section in (ROUTES_SECTION, LEARNED_SECTION) or section in self.app_routes.table.provider_names
+        (section, number), table = part.groups(), self.app_routes.table
+        if section in table.section_documents:
+            return True
+        # Only the first document of a section that has a name of its own has no number.
+        return number is not None and (section in RESERVED_SECTIONS or section in table.provider_names)
 
     def handles(self, request: Request) -> bool:
         """Whether the middleware may answer this request, by its method and path. It costs almost nothing."""

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import Final, Literal, NamedTuple
 
 from ..listing.entries import EntryBuilder
@@ -21,7 +22,7 @@ from ..models import BaseURL, SitemapUrl
 from ..observe.refresh import RefreshMarks
 from ..routing.route_table import LEARNED_SECTION, ROUTES_SECTION
 from ..stores.base import PART_PAGES, UNLEARNED_PART, Store
-from .xml import Document, etag_of, urlsets
+from .xml import Document, etag_of, numbered, urlsets
 
 MAX_AGE_FACTOR: Final = 10
 """Values are valid for this many times the time that reading them took, or `max_age` if that is longer."""
@@ -48,11 +49,10 @@ class PartSource:
     kind: Literal["routes", "values", "learned"]
     name: str
     """Its name in the store, unique within the site."""
-    document: str
-    """The name of its first document."""
     key: str
-    entries: Callable[[], Iterable[SitemapUrl]]
-    """Returns its entries. It may raise what reading the store or a provider raises."""
+    entries: Callable[[], Iterable[tuple[str, Iterable[SitemapUrl]]]]
+    """Returns the names of its first documents, with their entries. Reading either may raise what the store or a
+    provider raises."""
     max_age: float
     """Seconds after which it is rendered again because of time alone."""
     mark: str = ""
@@ -86,39 +86,58 @@ def part_sources(
         version = states[number].version if number in states else 0
         return f"{version}/{context.settings_digest}/{signals_digest}"
 
-    def learned_entries(number: int) -> Iterable[SitemapUrl]:
-        return builder.learned_entries(context, snapshot.store.part(snapshot.site.store_key, number))
+    def static_entries(section: str | None) -> Iterator[tuple[str, Iterable[SitemapUrl]]]:
+        name = f"{ROUTES_SECTION}-1" if section is None else table.document(section, "routes")
+        yield name, builder.route_entries(context, section)
 
+    def provided_entries(document: str, names: Collection[str]) -> Iterator[tuple[str, Iterable[SitemapUrl]]]:
+        of_each = (builder.provider_entries(context, *context.providers[name]) for name in names)
+        yield document, chain.from_iterable(of_each)
+
+    def learned_entries(number: int) -> Iterator[tuple[str, Iterable[SitemapUrl]]]:
+        pages = snapshot.store.part(snapshot.site.store_key, number)
+        for section, entries in builder.learned_entries(context, pages).items():
+            if section is None:
+                yield f"{LEARNED_SECTION}-{number}", entries
+            else:
+                yield numbered(table.document(section, "pages"), number), entries
+
+    table = snapshot.table
+    sections = {section for route in table.static(snapshot.site) if (section := table.section_of(route))}
+    provided: dict[str, list[str]] = {}
+    for name, (_, routes) in context.providers.items():
+        section = table.section_of(routes[0])
+        provided.setdefault(table.document(section, "values") if section else f"{name}-1", []).append(name)
     numbers = sorted(states.keys() - {UNLEARNED_PART})
     is_large = sum(states[number].pages for number in numbers) > PART_PAGES
     learned_max_age = LEARNING_INTERVAL_SECONDS if is_large else max_age
     return [
-        PartSource(
-            "routes",
-            name=ROUTES_SECTION,
-            document=f"{ROUTES_SECTION}-1",
-            key=key(UNLEARNED_PART, context.site_signals.digest),
-            entries=partial(builder.route_entries, context),
-            max_age=max_age,
-            mark=marks.everything.hex(),
+        *(
+            PartSource(
+                "routes",
+                name=f"{ROUTES_SECTION}/{section}" if section else ROUTES_SECTION,
+                key=key(UNLEARNED_PART, context.site_signals.digest),
+                entries=partial(static_entries, section),
+                max_age=max_age,
+                mark=marks.everything.hex(),
+            )
+            for section in (None, *sorted(sections))
         ),
         *(
             PartSource(
                 "values",
-                name=f"values/{name}",
-                document=name if provider.section is not None else f"{name}-1",
+                name=f"values/{document}",
                 key=key(UNLEARNED_PART),  # read again after `max_age`, for any change of the site signals
-                entries=partial(builder.provider_entries, context, provider, routes),
+                entries=partial(provided_entries, document, names),
                 max_age=max_age,
-                mark=marks.token_of(name).hex(),
+                mark="".join(marks.token_of(name).hex() for name in names),
             )
-            for name, (provider, routes) in context.providers.items()
+            for document, names in provided.items()
         ),
         *(
             PartSource(
                 "learned",
                 name=f"{LEARNED_SECTION}-{number}",
-                document=f"{LEARNED_SECTION}-{number}",
                 key=key(number, context.site_signals.digest),
                 entries=partial(learned_entries, number),
                 max_age=learned_max_age,
@@ -165,7 +184,7 @@ class SavedParts:
         earlier = {} if previous is None else {document.name: document for document in previous.documents}
         records: dict[str, bytes | None] = {_xml_name(name): None for name in earlier}
         documents: list[Document] = []
-        for rendered in urlsets(source.entries(), source.document):
+        for rendered in chain.from_iterable(urlsets(entries, name) for name, entries in source.entries()):
             document = rendered.with_date(earlier.get(rendered.name), self._now())
             keep(document)
             records[_xml_name(document.name)] = document.gzipped

@@ -196,9 +196,8 @@ class Publisher:
         missing = [source for source in sources if source.name not in parts and source.name not in sitemap.failing]
         if any(source.kind == "values" for source in missing):
             raise BeingGenerated
-        is_named = any(provider.section is not None for provider, _ in context.providers.values())
         found = [parts[source.name] for source in sources if source.name in parts]
-        sitemap.list_documents(found, may_be_single=not missing and not is_named)
+        sitemap.list_documents(found, may_be_single=not missing and not snapshot.table.sections)
         if sitemap.failing and not sitemap.entry_count():
             raise Unavailable(PROVIDER_FAILING_REASON)
         is_complete = not any(self._is_due(source, parts) for source in due)

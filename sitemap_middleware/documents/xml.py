@@ -71,13 +71,13 @@ def urlsets(entries: Iterable[SitemapUrl], name: str) -> Iterator[Document]:
     lastmod, number = "", 1
     for entry in in_pieces(entries, PIECE_ENTRIES):
         if len(lines) == MAX_ENTRIES:
-            yield _document(_numbered(name, number), _URLSET, lines, lastmod)
+            yield _document(numbered(name, number), _URLSET, lines, lastmod)
             lines, lastmod, number = [], "", number + 1
         lines.append(render_url(entry))
         if entry.lastmod is not None and entry.lastmod > lastmod:
             lastmod = entry.lastmod
     if lines:
-        yield _document(_numbered(name, number), _URLSET, lines, lastmod)
+        yield _document(numbered(name, number), _URLSET, lines, lastmod)
 
 
 def sitemapindex(documents: Iterable[tuple[str, str | None]]) -> Document:
@@ -121,7 +121,8 @@ def render_sitemap(loc: str, lastmod: str | None) -> str:
     return f"<sitemap><loc>{with_entities(loc)}</loc>{lastmod_tag}</sitemap>\n"
 
 
-def _numbered(name: str, number: int) -> str:
+def numbered(name: str, number: int) -> str:
+    """The name of a further document of the same pages."""
     return name if number == 1 else f"{name.removesuffix('-1')}-{number}"
 
 

@@ -21,8 +21,9 @@ from ..options.entry import EMPTY_ENTRY
 from ..options.table import Options
 from ..options.value_checks import validate_date
 from ..routing.route_table import RouteTable
-from ..util import WarnOnce
+from ..util import WarnOnce, in_pieces
 from .candidates import (
+    PIECE_PAGES,
     Candidate,
     SiteSnapshot,
     decode_path,
@@ -108,9 +109,11 @@ class EntryBuilder:
 
     # Entries
 
-    def route_entries(self, context: EvaluationContext) -> Iterator[SitemapUrl]:
-        """The entries of static routes, in the order of their paths."""
-        return self._entries(context, self.route_candidates(context))
+    def route_entries(self, context: EvaluationContext, section: str | None) -> Iterator[SitemapUrl]:
+        """The entries of the static routes of a section, or of none, in the order of their paths."""
+        section_of = context.snapshot.table.section_of
+        candidates = self.route_candidates(context)
+        return self._entries(context, (found for found in candidates if section_of(found.route) == section))
 
     def provider_entries(
         self, context: EvaluationContext, provider: Provider, routes: Sequence[Route]
@@ -121,9 +124,15 @@ class EntryBuilder:
         self._warn_of_items(provider, report)
         self._skipped[context.snapshot.site.base_url, provider.place] = report.skipped
 
-    def learned_entries(self, context: EvaluationContext, pages: Collection[Page]) -> Iterator[SitemapUrl]:
-        """The entries of the learned pages of a part, as of now."""
-        return self._entries(context, learned_candidates(context.snapshot, pages))
+    def learned_entries(
+        self, context: EvaluationContext, pages: Collection[Page]
+    ) -> dict[str | None, list[SitemapUrl]]:
+        """The entries of the learned pages of a part, as of now, by their section."""
+        sections: dict[str | None, list[SitemapUrl]] = {}
+        listed = self._listed(context, learned_candidates(context.snapshot, pages))
+        for candidate, entry in in_pieces(listed, PIECE_PAGES):
+            sections.setdefault(context.snapshot.table.section_of(candidate.route), []).append(entry)
+        return sections
 
     def build_entry(
         self, context: EvaluationContext, loc: str, candidate: Candidate
@@ -150,11 +159,16 @@ class EntryBuilder:
         return SitemapUrl(loc, lastmod_result.text, word, priority), lastmod_result, changefreq_result
 
     def _entries(self, context: EvaluationContext, candidates: Iterable[Candidate]) -> Iterator[SitemapUrl]:
-        """The entries of those candidates that are listed."""
+        return (entry for _, entry in self._listed(context, candidates))
+
+    def _listed(
+        self, context: EvaluationContext, candidates: Iterable[Candidate]
+    ) -> Iterator[tuple[Candidate, SitemapUrl]]:
+        """Those candidates that are listed, with their entries."""
         for candidate in candidates:
             loc, _ = self.policy.evaluate(context, candidate)
             if loc is not None:
-                yield self.build_entry(context, loc, candidate)[0]
+                yield candidate, self.build_entry(context, loc, candidate)[0]
 
     def _developer_lastmod(self, route: Route) -> date | None:
         """The lastmod of a route's `@sitemap`. A callable that fails gives none, and is logged once."""
@@ -189,7 +203,7 @@ class EntryBuilder:
             snapshot.site.base_url,
             [pattern.text for patterns in (options.include, options.exclude, options.learn) for pattern in patterns],
             (options.path, options.priority, options.changefreq, options.max_age_days, sorted(options.media_types)),
-            (options.list_unseen, options.verify),
+            (options.list_unseen, options.verify, options.section_by_endpoint),
             # A date in the future is left out, and one of a clock that is a little ahead is replaced by the present.
             [(given, futurity(given, snapshot.now)) for given in dates],
             snapshot.table.digest,

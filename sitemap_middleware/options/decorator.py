@@ -14,7 +14,7 @@ from ..exceptions import OptionError
 from ..models import Changefreq, Lastmod, RouteSettings
 from .entry import checked_values
 from .patterns import Pattern
-from .value_checks import unknown_option_error, validate_changefreq, validate_date, validate_priority
+from .value_checks import unknown_option_error, validate_changefreq, validate_date, validate_priority, validate_section
 
 T = TypeVar("T")
 
@@ -55,6 +55,7 @@ def sitemap(
     exclude: bool | None = None,
     learn: bool | None = None,
     values: Values | None = None,
+    section: str | None = None,
     **unknown: object,
 ) -> Callable[[T], T]:
     """Set what the sitemap says of a route. Works above or below the framework's own decorator.
@@ -78,6 +79,7 @@ def sitemap(
             mapping of the route's parameters, an object with attributes of their names, the bare value if there is one
             parameter, or an `Entry`. A callable is called again after a page changed or `max_age` has passed. The items
             must be public pages, and complete: other pages of the route are not listed.
+        section: the name of the documents that the pages of the route are in: "posts" for ``/sitemap-posts.xml``.
 
     Raises:
         OptionError: when the decorator is applied, for an unknown name or an invalid value. The message names the
@@ -90,6 +92,7 @@ def sitemap(
         "exclude": exclude,
         "learn": learn,
         "values": values,
+        "section": section,
         **unknown,
     }
 
@@ -189,6 +192,7 @@ _CHECKS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "lastmod": _checked_lastmod,
     "exclude": functools.partial(_checked_flag, "exclude"),
     "learn": functools.partial(_checked_flag, "learn"),
+    "section": validate_section,
 }
 """The check of each argument of `sitemap` but `values`, which returns what is kept of it."""
 

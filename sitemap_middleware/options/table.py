@@ -17,18 +17,12 @@ from ..models import Changefreq, PageLimits, Provider, Site
 from .entry import checked_values
 from .patterns import Patterns
 from .sources import CONSTRUCTOR_NAME, FLAG_WORDS, Option, Setting
-from .value_checks import unknown_option_error, validate_changefreq, validate_priority
-
-RESERVED_SECTIONS: Final = ("routes", "pages")
-"""The names of the sections of static routes and of learned pages, in the URLs of their documents."""
+from .value_checks import unknown_option_error, validate_changefreq, validate_priority, validate_section
 
 HIDING_WORDS: Final = ("disallow", "noindex")
 """The words of the option `robots` that keep a site out of search engines."""
 
-_SECTION_NAME: Final = re.compile(r"(?=.{1,50}\Z)(?!.*-[0-9]+\Z)[a-z0-9]+(?:-[a-z0-9]+)*")
-"""No name ends with a number: that would be the number of a document."""
-
-_DECORATOR_ONLY: Final = ("lastmod", "values")
+_DECORATOR_ONLY: Final = ("lastmod", "section", "values")
 """Arguments of `@sitemap` that are no options."""
 
 _LARGEST_NUMBER: Final = 1_000_000_000
@@ -67,6 +61,8 @@ class Options:
     enabled: bool
     sections: tuple[Provider, ...]
     """The providers of named sections."""
+    section_by_endpoint: bool
+    """Whether each route with parameters is a section, named after its endpoint."""
     report: str | None
     """The path of the report; None if there is none."""
     authorize: Callable[[Any], Any] | None
@@ -87,7 +83,7 @@ def validate_options(settings: Mapping[str, Setting], declared_root: str) -> Opt
         for name, setting in settings.items()
     }
     place, base_url = settings["base_url"].place, values.pop("base_url")
-    is_function = callable(base_url)
+    is_function, sections = callable(base_url), values.pop("sections")
     del values["store"], values["metrics"]  # objects that the middleware makes
     return Options(
         site=None if is_function else _site(base_url, place, declared_root),
@@ -95,7 +91,8 @@ def validate_options(settings: Mapping[str, Setting], declared_root: str) -> Opt
         page_limits=PageLimits(values.pop("max_pages"), values.pop("max_pages_per_route")),
         media_types=values.pop("media_types") or INDEXABLE_TYPES,
         clock=values.pop("clock") or time.time,
-        sections=values.pop("sections") or (),
+        section_by_endpoint=sections is True,
+        sections=() if sections in (None, True) else sections,
         settings=settings,
         **values,
     )
@@ -112,19 +109,20 @@ def refuse_unknown(options: Mapping[str, object], *further: str) -> None:
             raise unknown_option_error(CONSTRUCTOR_NAME, name, [*OPTIONS, *further])
 
 
-def _sections(sections: Setting) -> tuple[Provider, ...]:
+def _sections(sections: Setting) -> tuple[Provider, ...] | Literal[True]:
+    if sections.value is True:
+        return True
     if not isinstance(sections.value, Mapping):
         raise OptionError(
             f"{sections.place}={sections.value!r} is not a mapping; give the items by the name of their section, "
-            'such as {"guides": all_guides}'
+            'such as {"guides": all_guides}, or True for a section of each route with parameters'
         )
     providers = []
     for name, values in sections.value.items():
-        if not isinstance(name, str) or not _SECTION_NAME.fullmatch(name) or name in RESERVED_SECTIONS:
-            raise OptionError(
-                f"{sections.place}: {name!r} cannot name a section; give up to 50 of a-z, 0-9 and single hyphens,"
-                f' without a number at the end, such as "guides"; {" and ".join(RESERVED_SECTIONS)} are taken'
-            )
+        try:
+            validate_section(name)
+        except OptionError as error:
+            raise OptionError(f"{sections.place}: {error}") from None
         place = f"{sections.place}[{name!r}]"
         provider = checked_values(values, place, name)
         if provider is None:

@@ -15,6 +15,12 @@ from typing import Final, Literal
 from ..exceptions import OptionError
 from ..models import CHANGEFREQS, Changefreq
 
+RESERVED_SECTIONS: Final = ("routes", "pages")
+"""The names of the sections of static routes and of learned pages, in the URLs of their documents."""
+
+_SECTION_NAME: Final = re.compile(r"(?=.{1,50}\Z)(?!.*-(?:[0-9]+|routes|pages)\Z)[a-z0-9]+(?:-[a-z0-9]+)*")
+"""No name ends like that of another document of a section."""
+
 _ISO_DATE: Final = re.compile(
     r"(\d{4}-\d\d-\d\d)(?:[Tt ](\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)\s?([Zz]|[+-]\d\d(?::?\d\d)?)?)?", re.ASCII
 )
@@ -42,6 +48,16 @@ def validate_changefreq(value: object, name: str = "changefreq") -> Changefreq |
     raise OptionError(
         f"{name}={value!r} is not valid; give one of {', '.join(CHANGEFREQS)}, "
         'or "auto" to infer it from observed changes'
+    )
+
+
+def validate_section(name: object) -> str:
+    """The name of a section of one's own; `OptionError` for anything else."""
+    if isinstance(name, str) and _SECTION_NAME.fullmatch(name) and name not in RESERVED_SECTIONS:
+        return name
+    raise OptionError(
+        f"{name!r} cannot name a section; give up to 50 of a-z, 0-9 and single hyphens, such as"
+        f' "guides", and no number, {" or ".join(RESERVED_SECTIONS)} at the end'
     )
 
 

@@ -6,16 +6,20 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from hashlib import blake2b
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from ..http.urls import bare_host
 from ..models import Context, Provider, Route, RouteSettings, Site
 from ..options.decorator import NO_SETTINGS
 from ..options.patterns import Pattern
-from ..options.table import RESERVED_SECTIONS, Options
+from ..options.table import Options
+from ..options.value_checks import RESERVED_SECTIONS
 
 ROUTES_SECTION, LEARNED_SECTION = RESERVED_SECTIONS
 """The names of two sections, in the URLs of their documents. A provider's section gets another name."""
+
+Kind = Literal["values", "routes", "pages"]
+"""Where the pages of a document come from: providers, static routes, or traffic."""
 
 LOC: Final = "loc"
 """The only parameter of a named section: the path or the URL of a page."""
@@ -52,6 +56,7 @@ class RouteTable:
         self._parametrised = [*first.values()]
         self._provided = [(_start(route), route.builder, route) for route in self._parametrised if route.builder]
         self._sections = options.sections
+        self._is_section_by_endpoint = options.section_by_endpoint
         self._named_section_routes = [named_section_route(provider, new_context) for provider in options.sections]
         self._named: dict[str, Route] = {}
         """Paths that the options give literally."""
@@ -111,6 +116,36 @@ class RouteTable:
         """Whether the app has a static route of a decoded path, on any host."""
         return any(route.path == path for route in self._static_routes)
 
+    # Sections
+
+    def section_of(self, route: Route) -> str | None:
+        """The name of the section that the pages of a route are in, if it has one of its own."""
+        if route.settings.section is None and self._is_section_by_endpoint and not route.static:
+            name = _fit_for_url(route.endpoint).lower()
+            return f"{name}_" if name in RESERVED_SECTIONS else name
+        return route.settings.section
+
+    @cached_property
+    def sections(self) -> dict[str, dict[Kind, None]]:
+        """The kinds of pages in each section that routes and options name. If there is one, the sitemap is an index."""
+        provided = [*self._named_section_routes, *(route for *_, route in self._provided)]
+        learned = [route for _, route, _ in self._learned]
+        sections: dict[str, dict[Kind, None]] = {}
+        routes_of: dict[Kind, list[Route]] = {"values": provided, "routes": self._static_routes, "pages": learned}
+        for kind, routes in routes_of.items():
+            for name in filter(None, map(self.section_of, routes)):
+                sections.setdefault(name, {})[kind] = None
+        return sections
+
+    def document(self, section: str, kind: Kind) -> str:
+        """The name of the first document of a section's pages of a kind: that of the section, for its first kind."""
+        return section if kind == next(iter(self.sections[section])) else f"{section}-{kind}"
+
+    @cached_property
+    def section_documents(self) -> frozenset[str]:
+        """The names of the first documents of all sections that routes and options name."""
+        return frozenset(self.document(name, kind) for name, kinds in self.sections.items() for kind in kinds)
+
     # Providers
 
     def providers(self, site: Site) -> dict[str, tuple[Provider, list[Route]]]:
@@ -131,10 +166,10 @@ class RouteTable:
     def _provider_names(self) -> dict[Provider, str]:
         """A unique name for each provider: the endpoint of its first route, made fit for a URL."""
         names = {provider: name for provider in self._sections if (name := provider.section)}
-        taken = {ROUTES_SECTION, LEARNED_SECTION, *names.values()}
+        taken = {ROUTES_SECTION, LEARNED_SECTION, *names.values(), *self.sections}
         for *_, route in self._provided:
             if (provider := route.settings.values) and provider not in names:
-                name = endpoint = re.sub(r"[^A-Za-z0-9_.~-]+", "-", route.endpoint).strip("-") or "values"
+                name = endpoint = _fit_for_url(route.endpoint)
                 number = 1
                 while name.lower() in taken:
                     number += 1
@@ -196,12 +231,18 @@ def _start(route: Route) -> str:
     return "" if stands_for_others else _PARAMETER_START.split(route.path, maxsplit=1)[0]
 
 
+def _fit_for_url(endpoint: str) -> str:
+    """The name of a section for an endpoint. It does not end like that of another document."""
+    name = re.sub(r"[^A-Za-z0-9_.~-]+", "-", endpoint).strip("-") or "values"
+    return re.sub(r"-(?=(?:[0-9]+|routes|pages)\Z)", "_", name)
+
+
 def _settings_text(settings: RouteSettings) -> str:
     """What the settings say of an entry, as text that is equal in all processes. A callable stands for any other."""
     if settings is NO_SETTINGS:
         return ""
     lastmod = "callable" if callable(settings.lastmod) else settings.lastmod
-    return f"{settings.priority} {settings.changefreq} {settings.exclude} {lastmod}"
+    return f"{settings.priority} {settings.changefreq} {settings.exclude} {lastmod} {settings.section}"
 
 
 class SectionBuilder:
@@ -234,6 +275,6 @@ def named_section_route(provider: Provider, new_context: Callable[[], Context | 
         f"section {provider.section}",
         provider.place,
         static=False,
-        settings=RouteSettings(values=provider),
+        settings=RouteSettings(values=provider, section=provider.section),
         builder=SectionBuilder(new_context),
     )

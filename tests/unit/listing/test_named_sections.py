@@ -176,8 +176,8 @@ def test_a_view_named_like_a_section_gets_another_name() -> None:
     [
         (["/a"], "SitemapMiddleware: sections=['/a'] is not a mapping; give the items by the name of their section"),
         ({"Guides": []}, "'Guides' cannot name a section; give up to 50 of a-z, 0-9 and single hyphens"),
-        ({"guides-2": []}, "without a number at the end"),
-        ({"routes": []}, "routes and pages are taken"),
+        ({"guides-2": []}, "no number, routes or pages at the end"),
+        ({"routes": []}, "no number, routes or pages at the end"),
         ({"a" * 51: []}, "cannot name a section"),
         ({"guides": None}, "sections['guides']: values=None is not iterable"),
         ({"guides": "/a"}, "sections['guides']: values='/a' is a single item; give a list"),
