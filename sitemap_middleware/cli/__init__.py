@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-_EXTRAS: Final = {"click": "cli", "rich": "cli", "httpx": "check", "jinja2": "report"}
+_EXTRAS: Final = {"click": "cli", "rich": "cli", "httpx": "check", "jinja2": "report", "obstore": "publish"}
 
 
 def missing_library_message(error: ModuleNotFoundError) -> str | None:

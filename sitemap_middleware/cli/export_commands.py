@@ -6,44 +6,38 @@ import contextlib
 import functools
 import gzip
 import json
-import re
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Final, NamedTuple
-from urllib.parse import unquote
+from typing import TYPE_CHECKING, Any, NamedTuple
 from xml.etree import ElementTree as ET
 
 import click
 
 from ..adapters.running_app import Fetch
-from ..exceptions import SitemapError
-from ..http.messages import GENERATING_HEADER
+from ..http.urls import parse_base_url, quote_path
 from ..models import Site
 from ..report.request_handler import EXTRA_MISSING
 from ..stores.default import only_existing_files
 from . import terminal
+from .app_documents import document_paths, fetch_documents
 from .command_target import INSPECTION_WAIT_SECONDS, Target, open_target, reporting_errors
-from .terminal import CommandError, console, print_line, print_rows, progress
+from .terminal import CommandError, console, print_line, print_notes, print_rows, progress
 
-RETRY_SECONDS: Final = 1.0
+if TYPE_CHECKING:  # it needs the extra publish
+    from .publishing import Change
 
-MAX_ROUNDS: Final = 5
-"""Times that all documents are requested, at most, because the index has changed meanwhile."""
-
-_LOC: Final = re.compile(rb"<loc>([^<]*)</loc>")
-
-_out_option = click.option(
+_out_option = functools.partial(
+    click.option,
     "--out",
     metavar="DIR",
     type=click.Path(file_okay=False, path_type=Path),
-    required=True,
     help="Directory to write the files to.",
 )
 
 
 @contextlib.contextmanager
-def _started_app(app: Any, what: str, out: Path, options: dict[str, Any]) -> Iterator[tuple[Target, Site]]:
+def _started_app(app: Any, what: str, place: object, options: dict[str, Any]) -> Iterator[tuple[Target, Site]]:
     """Provide a started app and its site. Raises `CommandError` if it has no sitemap, or files cannot be written."""
     with reporting_errors(), only_existing_files():
         target = open_target(app, **options)
@@ -56,21 +50,70 @@ def _started_app(app: Any, what: str, out: Path, options: dict[str, Any]) -> Ite
             with target.started_site(what) as started:
                 yield started
         except OSError as error:
-            raise CommandError(f"{out} cannot be written: {error}") from error
+            raise CommandError(f"{place} cannot be written: {error}") from error
 
 
 @click.command()
 @terminal.app_options
-@_out_option
-def build(app: Any, *, out: Path, as_json: bool, **options: Any) -> None:
-    """Write the sitemap as files.
+@_out_option()
+@click.option(
+    "--to", metavar="URL", help="Put the sitemap into s3://, gs://, az:// or file://. Needs the extra publish."
+)
+@click.option("--public-url", metavar="URL", help="With --to: where readers find it. The default is the site.")
+def build(app: Any, *, out: Path | None, to: str | None, public_url: str | None, as_json: bool, **options: Any) -> None:
+    """Write the sitemap as files, or publish it.
 
-    The documents that the app serves are written into DIR, each also compressed with gzip. The app keeps what it
-    learns in the store that it names. If it names none, the default sitemap.sqlite3 is used if there is one; no new one
-    is created.
+    With --out, the documents that the app serves are written into DIR, each also compressed with gzip.
+
+    With --to, they are put into an object store, such as s3://bucket/folder, so that readers always find all documents
+    that the index names; only what has changed is put. The account comes from the environment.
+
+    The app keeps what it learns in the store that it names. If it names none, the default sitemap.sqlite3 is used if
+    there is one; no new one is created.
     """
-    with _started_app(app, "sitemap", out, options) as (target, site), progress("documents") as update:
-        files = export(target.running.client(site), site, target.service.options.path, out, update)
+    if (out is None) == (to is None):
+        raise CommandError("give --out DIR to write files, or --to URL to publish")
+    if public_url is not None and to is None:
+        raise CommandError("--public-url goes with --to")
+    with _started_app(app, "sitemap", out or to, options) as (target, site), progress("documents") as update:
+        fetch, path = target.running.client(site), target.service.options.path
+        if out is not None:
+            show = functools.partial(_print_files, export(fetch, site, path, out, update), site, out)
+        else:
+            from .publishing import Bucket, publish  # needs the extra publish
+
+            bucket = Bucket(to or "")
+            public = site if public_url is None else parse_base_url(public_url, "--public-url")
+            documents = fetch_documents(fetch, site, path, update)
+            changes = publish(
+                documents,
+                bucket,
+                site_url=site.base_url,
+                public_url=public.base_url,
+                now=int(target.service.options.clock()),
+                max_age=target.service.options.max_age,
+                on_progress=update,
+            )
+            show = functools.partial(_print_changes, changes, len(documents), site, public, path)
+    show(as_json=as_json)
+
+
+def _print_changes(
+    changes: list[Change], documents: int, site: Site, public: Site, path: str, *, as_json: bool
+) -> None:
+    location, size = f"{public.base_url}{quote_path(path)}", sum(change.size for change in changes)
+    if as_json:
+        rows = [change._asdict() for change in changes]
+        click.echo(json.dumps({"site": site.base_url, "sitemap": location, "bytes": size, "changes": rows}, indent=2))
+    else:
+        rows_of_text = ((f"{action} {name}", f"{size:,} bytes" if size else "", "") for action, name, size in changes)
+        print_rows(console(), rows_of_text)
+        print_line(console(), f"{_counted(documents, 'document')}, {size:,} bytes put: {location}", "bold")
+    if public.host != site.host:
+        print_notes([f"crawlers find it if robots.txt of {site.base_url} has the line Sitemap: {location}"])
+
+
+def _print_files(files: list[ExportedFile], site: Site, out: Path, *, as_json: bool) -> None:
     urls, size = sum(file.urls for file in files), sum(file.size for file in files)
     if as_json:
         rows = [
@@ -97,7 +140,7 @@ def _counted(number: int, noun: str) -> str:
 
 @click.command()
 @terminal.app_options
-@_out_option
+@_out_option(required=True)
 def report(app: Any, *, out: Path, as_json: bool, **options: Any) -> None:
     """Write the report as HTML files.
 
@@ -131,10 +174,6 @@ class ExportedFile(NamedTuple):
     """Bytes of the compressed copy, whose name ends in `.gz`."""
 
 
-class _DocumentMissing(SitemapError):
-    """The app answered 404."""
-
-
 def export(
     fetch: Fetch,
     site: Site,
@@ -153,7 +192,7 @@ def export(
         SitemapError: the app does not serve the sitemap, or not all of its documents. Nothing is written.
         OSError: a file cannot be written.
     """
-    documents = _fetch_all(functools.partial(_read, fetch, site.base_url, pause), site, path, on_progress)
+    documents = fetch_documents(fetch, site, path, on_progress, pause)
     earlier_files = _previously_exported(folder / path.lstrip("/"), site, folder)
     written = [_write(folder, document, gzipped) for document, gzipped in documents.items()]
     current_files = {path for file in written for path in (file.path, _gzipped(file.path))}
@@ -161,58 +200,6 @@ def export(
         if file not in current_files:
             file.unlink(missing_ok=True)
     return written
-
-
-def _fetch_all(
-    read: Callable[[str], bytes], site: Site, path: str, on_progress: Callable[[int, int | None], None]
-) -> dict[str, bytes]:
-    """Fetch the documents of a sitemap, gzipped, and the sitemap itself last, until it has not changed meanwhile."""
-    sitemap = read(path)
-    for _ in range(MAX_ROUNDS):
-        names = list(_document_paths(gzip.decompress(sitemap), site))
-        documents: dict[str, bytes] = {}
-        missing: _DocumentMissing | None = None
-        for count, name in enumerate(names):
-            on_progress(count, len(names) + 1)
-            try:
-                documents[name] = read(name)
-            except _DocumentMissing as error:  # an error only if the sitemap still names it when it is fetched again
-                missing = error
-        earlier, sitemap = sitemap, read(path)
-        if gzip.decompress(sitemap) == gzip.decompress(earlier):
-            break
-    if missing is not None:
-        raise missing
-    return {**documents, path: sitemap}
-
-
-def _read(fetch: Fetch, base_url: str, pause: Callable[[float], None], path: str) -> bytes:
-    """Fetch a document, gzipped; wait while the app is generating it."""
-    response = fetch(path, "gzip")
-    while response.status == 503 and GENERATING_HEADER[1] in dict(response.headers).values():
-        pause(RETRY_SECONDS)
-        response = fetch(path, "gzip")
-    if response.status != 200:
-        error_class = _DocumentMissing if response.status == 404 else SitemapError
-        reason = response.body.decode("utf-8", "replace").strip()
-        raise error_class(f"the app answered {response.status} for {path}: {reason}")
-    if dict(response.headers).get("content-encoding") != "gzip":
-        raise SitemapError(f"the app has a route for {path}, so SitemapMiddleware does not serve it")
-    first_loc = _LOC.search(gzip.decompress(response.body))
-    if first_loc and not first_loc[1].startswith(f"{base_url}/".encode()):
-        raise SitemapError(
-            f"{path} lists {first_loc[1].decode('utf-8', 'replace')}, which is not a page of {base_url}:"
-            " give the site's own --base-url and --root-path"
-        )
-    return response.body
-
-
-def _document_paths(body: bytes, site: Site) -> Iterator[str]:
-    """Yield the decoded paths of the documents that an index names; none if it is a plain sitemap."""
-    root = ET.fromstring(body)  # noqa: S314 (generated by this package)
-    if root.tag.endswith("}sitemapindex"):
-        for loc in root.iterfind("{*}sitemap/{*}loc"):
-            yield unquote((loc.text or "").removeprefix(site.base_url))
 
 
 def _write(folder: Path, document: str, gzipped: bytes) -> ExportedFile:
@@ -240,7 +227,7 @@ def _replace(path: Path, content: bytes) -> None:
 def _previously_exported(sitemap: Path, site: Site, folder: Path) -> list[Path]:
     """Return the files of the documents that an existing index names, including the compressed ones."""
     try:
-        documents = [folder / path.lstrip("/") for path in _document_paths(sitemap.read_bytes(), site)]
+        documents = [folder / path.lstrip("/") for path in document_paths(sitemap.read_bytes(), site)]
     except (OSError, ET.ParseError):
         return []
     # Another program may have written the index: remove only files that are named like exported ones.
