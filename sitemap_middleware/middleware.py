@@ -48,6 +48,7 @@ class SitemapOptions(TypedDict, total=False):
     changefreq: Changefreq | Literal["auto"] | None
     robots: bool | Literal["disallow", "noindex"]
     max_age: int
+    cache_tag: str | None
     max_age_days: int
     max_pages: int
     max_pages_per_route: int
@@ -85,6 +86,7 @@ class SitemapMiddleware:
         robots: whether robots.txt is obeyed and names the sitemap; for staging, ``"noindex"`` adds a header to each
             response, and ``"disallow"`` forbids everything in robots.txt.
         max_age: seconds for which a client may keep the sitemap, and after which `values` are read again.
+        cache_tag: sent as `Cache-Tag` and `Surrogate-Key`, by which CDNs purge the sitemap.
         max_age_days: days after which a learned page that nobody requests is forgotten.
         max_pages: the maximum number of learned pages of a site.
         max_pages_per_route: the same for each route or pattern of `learn`.

@@ -192,7 +192,8 @@ class SitemapHandler:
         return error_response(request.method, 404, self.reasons.reason(site, table)) if is_root else None
 
     def _response(self, document: Document, request: Request) -> Response:
-        return document_response(document, request, self.options.clock(), self.options.max_age)
+        options = self.options
+        return document_response(document, request, options.clock(), options.max_age, options.cache_tag)
 
     def _disallow(self, request: Request) -> Response | None:
         """Hide the sitemap, and forbid everything in robots.txt, which is at the root of a host only."""

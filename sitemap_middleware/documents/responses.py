@@ -25,8 +25,12 @@ _BODY_HEADERS: Final = frozenset(
 _COMMON_HEADERS: Final = (NOINDEX_HEADER, ("X-Content-Type-Options", "nosniff"))
 
 
-def document_response(document: Document, request: Request, now: float, max_age: int) -> Response:
+def document_response(
+    document: Document, request: Request, now: float, max_age: int, cache_tag: str | None
+) -> Response:
     """The response to a GET or HEAD for a document, which clients may cache for `max_age` seconds.
+
+    CDNs purge it by the `cache_tag`: Cloudflare and Google read `Cache-Tag`, Fastly reads `Surrogate-Key`.
 
     A document that is dated later than `now`, in POSIX seconds, as it replaced another in that one's second, has no
     Last-Modified until then.
@@ -41,6 +45,8 @@ def document_response(document: Document, request: Request, now: float, max_age:
         ("Vary", "Accept-Encoding"),
         *_COMMON_HEADERS,
     ]
+    if cache_tag is not None:
+        fields += [("Cache-Tag", cache_tag), ("Surrogate-Key", cache_tag)]
     if since is not None:
         fields.append(("Last-Modified", formatdate(since, usegmt=True)))
     if not is_resource_modified(

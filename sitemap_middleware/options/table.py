@@ -31,6 +31,9 @@ _LARGEST_NUMBER: Final = 1_000_000_000
 _MEDIA_TYPE: Final = re.compile(r"[\w!#$&^.+-]+/[\w!#$&^.+-]+", re.ASCII)
 """A type and a subtype without parameters (RFC 6838, section 4.2)."""
 
+_CACHE_TAG: Final = re.compile(r"[A-Za-z0-9._:-]{1,128}")
+"""What Cloudflare, Fastly and Google all take as one tag: neither spaces nor commas, which separate tags."""
+
 _REPORT_PATH: Final = re.compile(r"(?=.{2,200}\Z)(?:/[A-Za-z0-9_-][A-Za-z0-9._~-]*)+")
 """Only characters that servers pass on unchanged, so that the adapters can search paths for them."""
 
@@ -54,6 +57,8 @@ class Options:
     priority: float | Literal["auto"] | None
     changefreq: Changefreq | Literal["auto"] | None
     max_age: int
+    cache_tag: str | None
+    """Names the documents to a CDN that purges by tag."""
     max_age_days: int
     page_limits: PageLimits
     media_types: frozenset[str]
@@ -248,6 +253,15 @@ def _media_types(setting: Setting) -> frozenset[str]:
     return frozenset(item.lower() for item in setting.value)
 
 
+def _cache_tag(setting: Setting) -> str:
+    if not isinstance(setting.value, str) or not _CACHE_TAG.fullmatch(setting.value):
+        raise OptionError(
+            f"{setting.place}={setting.value!r} is not one tag; give up to 128 letters, digits and ._:-, such as"
+            ' "sitemap"'
+        )
+    return setting.value
+
+
 def _report_path(setting: Setting) -> str:
     path = setting.value
     if not isinstance(path, str) or not _REPORT_PATH.fullmatch(path) or path.endswith((".xml", ".txt")):
@@ -300,6 +314,7 @@ OPTIONS: Final[Mapping[str, Option]] = {
         Option("changefreq", None, "text", _changefreq),
         Option("robots", True, "flag", _robots),
         Option("max_age", 300, "number", partial(_number, "seconds", 0)),
+        Option("cache_tag", None, "text", _cache_tag),
         Option("max_age_days", 365, "number", partial(_number, "days", 1)),
         Option("max_pages", 1_000_000, "number", partial(_number, "pages", 1)),
         Option("max_pages_per_route", 100_000, "number", partial(_number, "pages", 1)),

@@ -43,6 +43,7 @@ TEXTS: dict[str, tuple[str, Any]] = {
     "changefreq": ("weekly", "weekly"),
     "robots": ("off", False),
     "max_age": ("60", 60),
+    "cache_tag": ("sitemap", "sitemap"),
     "max_age_days": (" 7 ", 7),
     "max_pages": ("+1000", 1000),
     "max_pages_per_route": ("100", 100),

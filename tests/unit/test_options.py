@@ -166,6 +166,8 @@ NUMBER = r"not valid; give a number from 0\.0 to 1\.0"
         ("max_age", -1, "max_age=-1 is not a number of seconds; give 0 or more"),
         ("max_age", "300", "max_age='300' is not a number of seconds"),
         ("max_age", 10**9 + 1, "max_age: the number of seconds is too large; give 1000000000 or less"),
+        ("cache_tag", "a, b", "cache_tag='a, b' is not one tag; give up to 128 letters"),
+        ("cache_tag", "a\r\nSet-Cookie: b", "is not one tag"),
         ("list_unseen", "no", "list_unseen='no' is neither True nor False"),
         ("robots", "no", 'robots=\'no\' is neither True, False, "disallow" or "noindex"'),
         ("clock", 5, "clock=5 cannot be called; give a callable that returns POSIX seconds"),
