@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from .evidence.page_verdict import Explanation
     from .exceptions import MiddlewareLookupError, OptionError, SitemapError, StoreError
+    from .extensions import News, Video
     from .middleware import SitemapMiddleware
     from .options.decorator import sitemap
     from .options.entry import Entry
@@ -17,11 +18,13 @@ __all__ = [
     "Entry",
     "Explanation",
     "MiddlewareLookupError",
+    "News",
     "OptionError",
     "SitemapError",
     "SitemapMiddleware",
     "Store",
     "StoreError",
+    "Video",
     "sitemap",
 ]
 
@@ -29,11 +32,13 @@ _MODULES: Final = {
     "Entry": "options.entry",
     "Explanation": "evidence.page_verdict",
     "MiddlewareLookupError": "exceptions",
+    "News": "extensions",
     "OptionError": "exceptions",
     "SitemapError": "exceptions",
     "SitemapMiddleware": "middleware",
     "Store": "stores",
     "StoreError": "exceptions",
+    "Video": "extensions",
     "sitemap": "options.decorator",
 }
 

@@ -6,9 +6,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Any, Final, Literal, NamedTuple, NewType, Protocol, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, NewType, Protocol, get_args
 
 from .evidence.value_history import History
+
+if TYPE_CHECKING:
+    from .extensions import Extensions, News, Video
 
 Changefreq = Literal["always", "hourly", "daily", "weekly", "monthly", "yearly", "never"]
 
@@ -96,6 +99,8 @@ class RouteSettings(NamedTuple):
     learn: bool | None = None
     values: Provider | None = None
     section: str | None = None
+    extensions: Extensions | None = None
+    """The arguments `images`, `videos`, `news` and `alternates`, if any of them is given."""
 
 
 class PathBuilder(Protocol):
@@ -232,3 +237,9 @@ class SitemapUrl(NamedTuple):
     lastmod: str | None = None
     changefreq: Changefreq | None = None
     priority: float | None = None
+    images: Sequence[str] = ()
+    """The URLs of images on the page."""
+    videos: Sequence[Video] = ()
+    news: News | None = None
+    alternates: Sequence[tuple[str, str]] = ()
+    """The versions of the page in other languages and the page itself: codes and URLs."""

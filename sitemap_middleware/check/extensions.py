@@ -8,16 +8,15 @@ from functools import lru_cache
 from itertools import groupby
 from typing import Final, NamedTuple
 
-from ..evidence.dates import CLOCK_SKEW_SECONDS, SECONDS_PER_DAY
+from ..evidence.dates import CLOCK_SKEW_SECONDS
+from ..extensions import MAX_CHARS, MAX_DURATION_SECONDS, MAX_IMAGES, MAX_TAGS, NAMESPACES, NEWS_SECONDS
 from ..http.urls import MAX_LOC_CHARS
+from ..language_codes import hreflang_fault, is_news_language
 from .findings import Problem, quoted
 from .reader import Element
 from .values import CheckedLoc, check_lastmod, check_loc
 
-IMAGE: Final = "http://www.google.com/schemas/sitemap-image/1.1"
-VIDEO: Final = "http://www.google.com/schemas/sitemap-video/1.1"
-NEWS: Final = "http://www.google.com/schemas/sitemap-news/0.9"
-XHTML: Final = "http://www.w3.org/1999/xhtml"
+IMAGE, VIDEO, NEWS, XHTML = (NAMESPACES[prefix] for prefix in ("image", "video", "news", "xhtml"))
 
 Located = tuple[Problem, Element]
 
@@ -28,14 +27,10 @@ def _words(text: str) -> frozenset[str]:
 
 # Images, videos and news
 
-_MAX_IMAGES: Final = 1_000
 _VIDEO_REQUIRED: Final = ("thumbnail_loc", "title", "description")
 _PLAYED: Final = ("content_loc", "player_loc")
 _VIDEO_URLS: Final = ("thumbnail_loc", *_PLAYED)
 _VIDEO_DATES: Final = ("publication_date", "expiration_date")
-_MAX_CHARS: Final = {"description": 2_048, "uploader": 255}
-_MAX_TAGS: Final = 32
-_MAX_DURATION_SECONDS: Final = 28_800
 _DURATION: Final = re.compile(r"0*([1-9]\d{0,4})", re.ASCII)
 _YES_OR_NO: Final = re.compile(r"yes|no", re.IGNORECASE)
 _VALUES: Final = {
@@ -49,8 +44,8 @@ _VALUES: Final = {
 }
 _WITH_RELATIONSHIP: Final = ("restriction", "platform")
 _NEWS_REQUIRED: Final = ("publication/name", "publication/language", "publication_date", "title")
-_MAX_NEWS_SECONDS: Final = 2 * SECONDS_PER_DAY + 3600
-"""An hour more than two days: documents are cached."""
+_MAX_NEWS_SECONDS: Final = NEWS_SECONDS + 3600
+"""An hour more: documents are cached."""
 
 
 def check_extensions(elements: Sequence[Element], page: CheckedLoc, now: float) -> Iterator[Located]:
@@ -96,7 +91,7 @@ def _check_names(extension: _Extension, element: Element) -> Iterator[Located]:
 
 
 def _check_images(images: Sequence[Element], _page: CheckedLoc, _now: float) -> Iterator[Located]:
-    if len(images) > _MAX_IMAGES:
+    if len(images) > MAX_IMAGES:
         yield ("image-too-many", f"the page has {len(images):,} images"), images[0]
     known = set[str]()
     for image in images:
@@ -126,7 +121,7 @@ def _check_videos(videos: Sequence[Element], page: CheckedLoc, now: float) -> It
             for problem in _check_part_of_video(child.local_name, child, page, now):
                 yield problem, child
         tags = sum(child.local_name == "tag" for child in video.children)
-        if tags > _MAX_TAGS:
+        if tags > MAX_TAGS:
             yield ("video-tags", f"the video has {tags} tags"), video
 
 
@@ -139,10 +134,10 @@ def _check_part_of_video(name: str, part: Element, page: CheckedLoc, now: float)
             yield "video-url-invalid", f"{quoted(text)} is not an absolute URL"
         elif name in _PLAYED and text == page.url:
             yield "video-url-of-page", f"{name} is the URL of the page"
-    if len(text) > _MAX_CHARS.get(name, len(text)):
-        yield "video-too-long", f"{name} has more than {_MAX_CHARS[name]:,} characters"
-    if name == "duration" and not ((found := _DURATION.fullmatch(text)) and int(found[1]) <= _MAX_DURATION_SECONDS):
-        yield "video-duration", f"{quoted(text)} is not from 1 to {_MAX_DURATION_SECONDS:,} seconds"
+    if len(text) > MAX_CHARS.get(name, len(text)):
+        yield "video-too-long", f"{name} has more than {MAX_CHARS[name]:,} characters"
+    if name == "duration" and not ((found := _DURATION.fullmatch(text)) and int(found[1]) <= MAX_DURATION_SECONDS):
+        yield "video-duration", f"{quoted(text)} is not from 1 to {MAX_DURATION_SECONDS:,} seconds"
     if name in _VIDEO_DATES:
         date = check_lastmod(text, now)
         if not date.has_zone:
@@ -166,9 +161,7 @@ def _check_news(articles: Sequence[Element], _page: CheckedLoc, now: float) -> I
         for name in _NEWS_REQUIRED:
             if not values.get(name):
                 yield ("news-incomplete", f"the article has no {name.rpartition('/')[2]}"), article
-        if (code := values.get("publication/language")) and not (
-            _NEWS_CODE.fullmatch(code) and (len(code) != 2 or code.lower() in _LANGUAGES)
-        ):
+        if (code := values.get("publication/language")) and not is_news_language(code.lower()):
             yield ("news-language", f"{quoted(code)} is not a language"), parts["publication/language"]
         if (written := values.get("publication_date")) and (problem := _check_news_date(written, now)) is not None:
             yield problem, parts["publication_date"]
@@ -221,36 +214,6 @@ _EXTENSIONS: Final = {
 LINK: Final = f"{XHTML} link"
 _MAX_LINK_CHARS: Final = MAX_LOC_CHARS + 100
 """Characters of an attribute that are looked at. No valid one is longer."""
-_LANGUAGES: Final = _words(
-    """
-    aa ab ae af ak am an ar as av ay az ba be bg bh bi bm bn bo br bs ca ce ch co cr cs cu cv cy da de dv dz ee el
-    en eo es et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he hi ho hr ht hu hy hz ia id ie ig ii ik in io is it
-    iu iw ja ji jv jw ka kg ki kj kk kl km kn ko kr ks ku kv kw ky la lb lg li ln lo lt lu lv mg mh mi mk ml mn mo
-    mr ms mt my na nb nd ne ng nl nn no nr nv ny oc oj om or os pa pi pl ps pt qu rm rn ro ru rw sa sc sd se sg sh
-    si sk sl sm sn so sq sr ss st su sv sw ta te tg th ti tk tl tn to tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh
-    yi yo za zh zu
-    """
-)
-"""ISO 639-1, with the codes that were valid before."""
-
-_REGIONS: Final = _words(
-    """
-    ad ae af ag ai al am ao aq ar as at au aw ax az ba bb bd be bf bg bh bi bj bl bm bn bo bq br bs bt bv bw by bz
-    ca cc cd cf cg ch ci ck cl cm cn co cr cu cv cw cx cy cz de dj dk dm do dz ec ee eg eh er es et fi fj fk fm fo
-    fr ga gb gd ge gf gg gh gi gl gm gn gp gq gr gs gt gu gw gy hk hm hn hr ht hu id ie il im in io iq ir is it je
-    jm jo jp ke kg kh ki km kn kp kr kw ky kz la lb lc li lk lr ls lt lu lv ly ma mc md me mf mg mh mk ml mm mn mo
-    mp mq mr ms mt mu mv mw mx my mz na nc ne nf ng ni nl no np nr nu nz om pa pe pf pg ph pk pl pm pn pr ps pt pw
-    py qa re ro rs ru rw sa sb sc sd se sg sh si sj sk sl sm sn so sr ss st sv sx sy sz tc td tf tg th tj tk tl tm
-    tn to tr tt tv tw tz ua ug um us uy uz va vc ve vg vi vn vu wf ws xk ye yt za zm zw
-    """
-)
-"""ISO 3166-1, with Kosovo."""
-
-_IGNORED_REGIONS: Final = frozenset({"eu", "un", "uk"})
-"""Google says that it ignores these."""
-
-_CODE: Final = re.compile(r"([a-z]{2,3})(?:-[a-z]{4})?(?:-([a-z]{2}|[0-9]{3}))?")
-_NEWS_CODE: Final = re.compile(r"[a-z]{2,3}|zh-(?:cn|tw)", re.IGNORECASE)
 
 
 def check_versions(links: Sequence[Element], page: CheckedLoc) -> tuple[frozenset[str], list[Located]]:
@@ -281,13 +244,10 @@ def _read_link(rel: str, code: str, href: str) -> tuple[str, str, Sequence[Probl
         return "", "", [("hreflang-attributes", f"rel is {quoted(rel)}")]
     problems, code, loc = list[Problem](), code.strip(), check_loc(href, is_page=False)
     lower = code.lower()
-    match = _CODE.fullmatch(lower)
-    language, region = match.groups() if match else ("", None)
-    is_language = len(language) == 3 or language in _LANGUAGES  # some languages have no code of two letters
-    is_region = region is None or region.isdigit() or region in _REGIONS
-    if region in _IGNORED_REGIONS and is_language:
+    fault = hreflang_fault(lower)
+    if fault == "region":
         problems.append(("hreflang-region", f"the region of {quoted(code)} is ignored"))
-    elif lower != "x-default" and not (is_language and is_region):
+    elif fault == "code":
         problems.append(("hreflang-code", f"{quoted(code)} is not the code of a language"))
     if not loc.host:
         problems.append(("hreflang-url", f"{quoted(href)} is not an absolute URL"))

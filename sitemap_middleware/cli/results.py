@@ -51,6 +51,7 @@ def explanation_as_json(explanation: Explanation, notes: Sequence[str]) -> dict[
         "lastmod_from": explanation.lastmod_source,
         "changefreq": entry.changefreq if entry else None,
         "priority": entry.priority if entry else None,
+        "extensions": list(explanation.extensions),
         "status": page.status if page else None,
         "first_seen": w3c_from_timestamp(page.first_seen) if page else None,
         "last_seen": w3c_from_timestamp(page.last_seen) if page else None,

@@ -18,11 +18,11 @@ from ..models import Site
 from ..observe.buffer import ResponseBuffer
 from ..observe.refresh import Refresher, RefreshMarks
 from ..options.table import Options
-from ..options.value_checks import RESERVED_SECTIONS
 from ..routing.current_routes import AppRoutes
 from ..routing.hosts import SiteResolver
 from ..routing.route_table import RouteTable
 from ..util import resolve, run_in_background
+from ..value_checks import RESERVED_SECTIONS
 from .no_sitemap_reasons import (
     HIDDEN_SITE_REASON,
     TOO_MANY_SITES_REASON,
@@ -36,7 +36,7 @@ from .no_sitemap_reasons import (
 from .publisher import Publisher
 from .responses import document_response, error_response, text_response
 from .robots import RobotsTxt
-from .xml import Document
+from .xml import Document, without_old_news
 
 FLUSH_WAIT_SECONDS: Final = 2.0
 """Seconds that a request for the sitemap waits for a flush, or a reading of the store, in progress: it may hang."""
@@ -192,8 +192,9 @@ class SitemapHandler:
         return error_response(request.method, 404, self.reasons.reason(site, table)) if is_root else None
 
     def _response(self, document: Document, request: Request) -> Response:
-        options = self.options
-        return document_response(document, request, options.clock(), options.max_age, options.cache_tag)
+        options, now = self.options, self.options.clock()
+        document = without_old_news(document, now)
+        return document_response(document, request, now, options.max_age, options.cache_tag)
 
     def _disallow(self, request: Request) -> Response | None:
         """Hide the sitemap, and forbid everything in robots.txt, which is at the root of a host only."""

@@ -184,7 +184,10 @@ class SavedParts:
         earlier = {} if previous is None else {document.name: document for document in previous.documents}
         records: dict[str, bytes | None] = {_xml_name(name): None for name in earlier}
         documents: list[Document] = []
-        for rendered in chain.from_iterable(urlsets(entries, name) for name, entries in source.entries()):
+        may_split = source.kind != "learned"
+        for rendered in chain.from_iterable(
+            urlsets(entries, name, may_split=may_split) for name, entries in source.entries()
+        ):
             document = rendered.with_date(earlier.get(rendered.name), self._now())
             keep(document)
             records[_xml_name(document.name)] = document.gzipped

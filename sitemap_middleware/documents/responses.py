@@ -39,6 +39,8 @@ def document_response(
     as_gzip = accepts_gzip(sent.get("accept-encoding", ""))
     tag = f"{document.etag}-gzip" if as_gzip else document.etag
     since = document.since if document.since <= now else None
+    if document.until is not None:
+        max_age = min(max_age, max(0, int(document.until - now)))
     fields = [
         ("ETag", f'"{tag}"'),
         ("Cache-Control", f"public, max-age={max_age}"),

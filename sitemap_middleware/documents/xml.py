@@ -1,24 +1,29 @@
 """The XML of Sitemap 0.9: entries rendered as documents, which are compressed once and kept as they are sent.
 
-Equal entries give equal documents with equal ETags, in every process. A new child of `<url>` is one field of
-`SitemapUrl` and one line in `render_url`.
+Equal entries give equal documents with equal ETags, in every process.
 """
 
 from __future__ import annotations
 
 import gzip
+import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import fields
+from datetime import date
 from hashlib import blake2b
 from typing import Final, NamedTuple
 
+from ..evidence.dates import timestamp_of_w3c, w3c
+from ..extensions import MAX_NEWS, NAMESPACES, NEWS_SECONDS, Video
 from ..http.urls import with_entities
 from ..models import SitemapUrl
 from ..util import in_pieces
 
 MAX_ENTRIES: Final = 10_000
-"""Entries in one document. The protocol allows 50,000; smaller ones are rendered and read again sooner. So many cannot
-exceed its 50 MB, because a loc is short enough with its entities, too.
-"""
+"""Entries in one document. The protocol allows 50,000; smaller ones are rendered and read again sooner."""
+
+MAX_BYTES: Final = 52_000_000
+"""Bytes of XML in one document: those that the protocol allows, but for its frame."""
 
 PIECE_ENTRIES: Final = 200
 """Entries that are rendered at a time, in about a millisecond: then other threads, such as an event loop, may run."""
@@ -26,9 +31,13 @@ PIECE_ENTRIES: Final = 200
 _HEAD: Final = '<?xml version="1.0" encoding="UTF-8"?>\n'
 _NAMESPACE: Final = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
 _URLSET: Final = (f"{_HEAD}<urlset {_NAMESPACE}>\n", "</urlset>\n")
-"""What is before and after the entries of a document."""
+"""What is before and after the entries of a document, if they are of the protocol alone."""
 _SITEMAPINDEX: Final = (f"{_HEAD}<sitemapindex {_NAMESPACE}>\n", "</sitemapindex>\n")
 """The same for an index."""
+_NEWS: Final = re.compile(
+    r"<news:news>.*?<news:publication_date>([^<]+)</news:publication_date><news:title>[^<]+</news:title></news:news>"
+)
+"""An article, as `render_url` writes it."""
 
 
 class Document(NamedTuple):
@@ -47,6 +56,10 @@ class Document(NamedTuple):
     """The latest lastmod of its entries."""
     since: int = 0
     """Since when it has been this document, in POSIX seconds: its Last-Modified."""
+    news: int = 0
+    """Articles."""
+    until: int | None = None
+    """When, in POSIX seconds, the first of its articles ceases to be news."""
     gzipped: bytes = b""
     """The XML, gzipped; empty while it is in the store."""
 
@@ -62,43 +75,78 @@ class Document(NamedTuple):
         return self._replace(since=earlier.since if earlier.etag == self.etag else max(now, earlier.since + 1))
 
 
-def urlsets(entries: Iterable[SitemapUrl], name: str) -> Iterator[Document]:
-    """Render entries, in their order, as documents of `MAX_ENTRIES` at most.
+def urlsets(entries: Iterable[SitemapUrl], name: str, *, may_split: bool = True) -> Iterator[Document]:
+    """Render entries, in their order, as documents of `MAX_ENTRIES`, `MAX_NEWS` articles and `MAX_BYTES` at most.
 
-    The first one has this name. The others end in "-2", "-3" and so on, in place of "-1" if it has that.
+    The first one has this name. The others end in "-2", "-3" and so on, in place of "-1" if it has that. If there may
+    be no others, as there are few enough entries, those that would need one are written without extensions.
     """
     lines: list[str] = []
-    lastmod, number = "", 1
+    lastmod, number, size, news, is_plain = "", 1, 0, 0, True
     for entry in in_pieces(entries, PIECE_ENTRIES):
-        if len(lines) == MAX_ENTRIES:
-            yield _document(numbered(name, number), _URLSET, lines, lastmod)
-            lines, lastmod, number = [], "", number + 1
-        lines.append(render_url(entry))
+        line = render_url(entry)
+        if entry.images or entry.videos or entry.news or entry.alternates:
+            is_plain = False
+            news += entry.news is not None
+        size += len(line) if line.isascii() else len(line.encode())
+        if len(lines) == MAX_ENTRIES or size > MAX_BYTES or news > MAX_NEWS:
+            if may_split:
+                yield _urlset(numbered(name, number), "".join(lines), len(lines), lastmod, is_plain=is_plain)
+                lines, lastmod, number, size, news = [], "", number + 1, len(line.encode()), int(entry.news is not None)
+            else:
+                line = render_url(SitemapUrl(*entry[:4]))
+        lines.append(line)
         if entry.lastmod is not None and entry.lastmod > lastmod:
             lastmod = entry.lastmod
     if lines:
-        yield _document(numbered(name, number), _URLSET, lines, lastmod)
+        yield _urlset(numbered(name, number), "".join(lines), len(lines), lastmod, is_plain=is_plain)
 
 
 def sitemapindex(documents: Iterable[tuple[str, str | None]]) -> Document:
     """The index of documents, given as pairs of loc and lastmod."""
     pairs = list(documents)
     lastmod = max((lastmod or "" for _, lastmod in pairs), default="")
-    return _document("", _SITEMAPINDEX, [render_sitemap(*pair) for pair in pairs], lastmod)
+    head, tail = _SITEMAPINDEX
+    body = "".join(render_sitemap(*pair) for pair in pairs)
+    return _document("", f"{head}{body}{tail}", len(pairs), lastmod)
 
 
 def fit_together(documents: Sequence[Document]) -> bool:
     """Whether one document can hold the entries of all."""
-    return sum(document.entries for document in documents) <= MAX_ENTRIES
+    return (
+        sum(document.entries for document in documents) <= MAX_ENTRIES
+        and sum(document.size for document in documents) <= MAX_BYTES
+        and sum(document.news for document in documents) <= MAX_NEWS
+    )
 
 
 def joined(documents: Sequence[Document]) -> Document:
     """The one document of all entries of these, which have their XML."""
-    head, tail = _URLSET
-    lines = [gzip.decompress(document.gzipped).decode()[len(head) : -len(tail)] for document in documents]
+    entries = sum(document.entries for document in documents)
     lastmod = max((document.lastmod or "" for document in documents), default="")
-    whole = _document("", _URLSET, lines, lastmod)
-    return whole._replace(entries=sum(document.entries for document in documents))
+    frames_and_bodies = [_taken_apart(document) for document in documents]
+    is_plain = all(head == _URLSET[0] for head, _ in frames_and_bodies)
+    return _urlset("", "".join(body for _, body in frames_and_bodies), entries, lastmod, is_plain=is_plain)
+
+
+def without_old_news(document: Document, now: float) -> Document:
+    """A document, which has its XML, as it is at a POSIX time: of an article that is no longer news, the page is left.
+
+    No provider is asked, and all processes do the same at the same second.
+    """
+    if document.until is None or now < document.until:
+        return document
+    ended: list[int] = []
+
+    def kept(article: re.Match[str]) -> str:
+        if (until := _end_of_news(article[1])) > now:
+            return article[0]
+        ended.append(until)
+        return ""
+
+    body = _NEWS.sub(kept, _taken_apart(document)[1])
+    changed = _urlset(document.name, body, document.entries, document.lastmod or "")
+    return changed._replace(since=max(document.since + 1, *ended))
 
 
 def etag_of(xml: bytes) -> str:
@@ -108,11 +156,55 @@ def etag_of(xml: bytes) -> str:
 
 def render_url(url: SitemapUrl) -> str:
     """The `<url>` of an entry, one line, its children in the order that the schema fixes."""
-    loc, lastmod, changefreq, priority = url
+    loc, lastmod, changefreq, priority, images, videos, news, alternates = url
     lastmod_tag = f"<lastmod>{lastmod}</lastmod>" if lastmod else ""
     changefreq_tag = f"<changefreq>{changefreq}</changefreq>" if changefreq else ""
     priority_tag = "" if priority is None else f"<priority>{round(float(priority), 2)}</priority>"
-    return f"<url><loc>{with_entities(loc)}</loc>{lastmod_tag}{changefreq_tag}{priority_tag}</url>\n"
+    more = _extension_tags(url) if images or videos or news or alternates else ""
+    return f"<url><loc>{with_entities(loc)}</loc>{lastmod_tag}{changefreq_tag}{priority_tag}{more}</url>\n"
+
+
+def _extension_tags(url: SitemapUrl) -> str:
+    """What an entry says of its page beyond the protocol."""
+    tags = [f"<image:image><image:loc>{with_entities(image)}</image:loc></image:image>" for image in url.images]
+    tags += map(_video_tag, url.videos)
+    if url.news is not None:
+        name, language, published, title = (_text_of(getattr(url.news, field.name)) for field in fields(url.news))
+        tags.append(
+            f"<news:news><news:publication><news:name>{name}</news:name><news:language>{language}</news:language>"
+            f"</news:publication><news:publication_date>{published}</news:publication_date>"
+            f"<news:title>{title}</news:title></news:news>"
+        )
+    tags += [
+        f'<xhtml:link rel="alternate" hreflang="{code}" href="{with_entities(alternate)}"/>'
+        for code, alternate in url.alternates
+    ]
+    return "".join(tags)
+
+
+def _video_tag(video: Video) -> str:
+    tags = []
+    for field in fields(video):
+        name, value = field.name, getattr(video, field.name)
+        if value is None:
+            continue
+        if name in ("restriction", "platform"):
+            relationship, listed = value
+            tags.append(f'<video:{name} relationship="{relationship}">{listed}</video:{name}>')
+        elif name == "tags":
+            tags += [f"<video:tag>{with_entities(tag)}</video:tag>" for tag in value]
+        else:
+            tags.append(f"<video:{name}>{_text_of(value)}</video:{name}>")
+    return f"<video:video>{''.join(tags)}</video:video>"
+
+
+def _text_of(value: object) -> str:
+    """A value as the text of an element."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return str(round(value, 2))
+    return with_entities(w3c(value) if isinstance(value, date) else str(value))
 
 
 def render_sitemap(loc: str, lastmod: str | None) -> str:
@@ -126,8 +218,28 @@ def numbered(name: str, number: int) -> str:
     return name if number == 1 else f"{name.removesuffix('-1')}-{number}"
 
 
-def _document(name: str, frame: tuple[str, str], lines: list[str], lastmod: str) -> Document:
-    head, tail = frame
-    xml = "".join([head, *lines, tail]).encode("ascii")
+def _end_of_news(published: str) -> int:
+    return timestamp_of_w3c(published) + NEWS_SECONDS
+
+
+def _urlset(name: str, body: str, entries: int, lastmod: str, *, is_plain: bool = False) -> Document:
+    """A document of entries, which declares the namespaces that they use: none if they are of the protocol alone."""
+    head, tail = _URLSET
+    used = [prefix for prefix in NAMESPACES if not is_plain and f"<{prefix}:" in body]
+    declared = "".join(f' xmlns:{prefix}="{NAMESPACES[prefix]}"' for prefix in used)
+    document = _document(name, f"{head[:-2]}{declared}>\n{body}{tail}", entries, lastmod)
+    news = [_end_of_news(published) for published in _NEWS.findall(body)] if "news" in used else []
+    return document._replace(news=len(news), until=min(news, default=None))
+
+
+def _taken_apart(document: Document) -> tuple[str, str]:
+    """What is before the entries of a document, and its entries."""
+    text = gzip.decompress(document.gzipped).decode()
+    end = text.index(">\n", len(_HEAD)) + 2
+    return text[:end], text[end : -len(_URLSET[1])]
+
+
+def _document(name: str, text: str, entries: int, lastmod: str) -> Document:
+    xml = text.encode()
     gzipped = gzip.compress(xml, 6, mtime=0)
-    return Document(name, etag_of(xml), len(lines), len(xml), len(gzipped), lastmod or None, gzipped=gzipped)
+    return Document(name, etag_of(xml), entries, len(xml), len(gzipped), lastmod or None, gzipped=gzipped)

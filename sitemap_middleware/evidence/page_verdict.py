@@ -109,6 +109,8 @@ class Explanation:
     route: Route | None = None
     page: Page | None = None
     changefreq_source: str | None = None
+    extensions: tuple[str, ...] = ()
+    """What it says of its images, videos, news and alternates, and who says so."""
     skipped: tuple[str, ...] = ()
     """Items of its route's values that were left out, and why: how many, and the first few."""
     ignored: str | None = None
@@ -131,6 +133,7 @@ class Explanation:
         if self.changefreq_source:
             word = self.entry.changefreq if self.entry and self.entry.changefreq else "none"
             lines.append(f"changefreq: {word} ({self.changefreq_source})")
+        lines += self.extensions
         if self.route:
             lines.append(f"route: {self.route.path} ({self.route.endpoint})")
         if self.unlinked:

@@ -39,6 +39,9 @@ _DOT_SEGMENT: Final = re.compile(r"(?:^|/)\.{1,2}(?:/|$)")
 _CAMPAIGN_PARAMETER: Final = re.compile(r"utm_|(?:gclid|fbclid|msclkid|dclid)$")
 _SAFE_PATH_CHARS: Final = "/:@!$&'()*+,;=~-._"
 """Characters that a path may contain unencoded, besides letters and digits (RFC 3986, section 3.3)."""
+_SAFE_URL_CHARS: Final = _SAFE_PATH_CHARS + "%?"
+_STRAY_PERCENT: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_ESCAPED_TWICE: Final = re.compile(r"&(?:amp;)+")
 
 _HOST_AND_PORT = r"(?:\[[0-9a-fA-F:.%]+\]|[\w.~%-]+)(?::[0-9]{0,5})?|:[0-9]{1,5}|"
 _STORE_URL: Final = re.compile(
@@ -263,6 +266,20 @@ def is_same_page(site: Site, loc: str, reference: str, request_host: str | bytes
 def is_page_url(loc: str, reference: str) -> bool:
     """Whether a URL in the page at `loc`, which may be relative, is a valid http or https URL."""
     return _resolved(loc, reference) is not None
+
+
+def absolute_url(base: str, reference: str) -> str | None:
+    """A URL that may be relative to another, as a sitemap may name it: encoded, absolute, and without its fragment.
+
+    None if it is not one of http or https, or too long. Text that was escaped for HTML twice is read as it was meant.
+    """
+    resolved = _resolved(base, _ESCAPED_TWICE.sub("&", reference))
+    if resolved is None:
+        return None
+    parts, host = resolved
+    path, query = (_STRAY_PERCENT.sub("%25", quote(part, safe=_SAFE_URL_CHARS)) for part in (parts.path, parts.query))
+    url = f"{parts.scheme}://{host}{path or '/'}{query and '?'}{query}"
+    return url if len(with_entities(url)) <= MAX_LOC_CHARS else None
 
 
 def canonical_hint(path: str, canonical: str) -> str:

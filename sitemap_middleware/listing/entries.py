@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import reprlib
 from collections import deque
-from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from contextvars import Context
 from datetime import date
@@ -19,9 +19,9 @@ from ..http.messages import AsyncCollector
 from ..models import Page, Provider, Route, Site, SitemapUrl
 from ..options.entry import EMPTY_ENTRY
 from ..options.table import Options
-from ..options.value_checks import validate_date
 from ..routing.route_table import RouteTable
 from ..util import WarnOnce, in_pieces
+from ..value_checks import validate_date
 from .candidates import (
     PIECE_PAGES,
     Candidate,
@@ -31,6 +31,7 @@ from .candidates import (
     provider_candidates,
     with_pages,
 )
+from .extended_entries import NO_SOURCES, extended
 from .policy import EvaluationContext, ListingPolicy
 from .provider_items import ProviderReport
 from .provider_reader import Providers
@@ -136,8 +137,11 @@ class EntryBuilder:
 
     def build_entry(
         self, context: EvaluationContext, loc: str, candidate: Candidate
-    ) -> tuple[SitemapUrl, LastmodResult, ChangefreqResult | None]:
-        """The entry of a listed candidate, the source of its lastmod, and that of its changefreq if it is inferred."""
+    ) -> tuple[SitemapUrl, LastmodResult, ChangefreqResult | None, Mapping[str, str]]:
+        """The entry of a listed candidate, and the sources of what it says.
+
+        They are that of its lastmod, that of its changefreq if it is inferred, and those of its extensions by name.
+        """
         route, options, given = candidate.route, self._options, candidate.entry or EMPTY_ENTRY
         signals = context.site_signals.signals
         modified = self._developer_lastmod(route) if given.lastmod is None else given.lastmod
@@ -156,7 +160,10 @@ class EntryBuilder:
         if word == "auto":
             changefreq_result = changefreq(candidate.page, signals)
             word = changefreq_result.word
-        return SitemapUrl(loc, lastmod_result.text, word, priority), lastmod_result, changefreq_result
+        url, sources = SitemapUrl(loc, lastmod_result.text, word, priority), NO_SOURCES
+        if given.extensions is not None or route.settings.extensions is not None:
+            url, sources = extended(url, context.snapshot, given.extensions, route, self._warn_once)
+        return url, lastmod_result, changefreq_result, sources
 
     def _entries(self, context: EvaluationContext, candidates: Iterable[Candidate]) -> Iterator[SitemapUrl]:
         return (entry for _, entry in self._listed(context, candidates))

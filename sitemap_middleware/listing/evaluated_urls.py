@@ -13,6 +13,7 @@ from ..evidence.value_history import MAX_RUNS
 from ..models import Page
 from .candidates import Candidate, decode_path, is_linked, link_digests, stored_candidates
 from .entries import EntryBuilder
+from .extended_entries import NO_SOURCES, describe_extensions
 from .policy import EvaluationContext
 from .provider_items import ProviderReport
 
@@ -54,6 +55,8 @@ class EvaluatedUrl(NamedTuple):
     """The source of its lastmod, or why it has none; None unless it is listed."""
     changefreq: str | None
     priority: float | None
+    extensions: str
+    """What it says of its images, videos, news and alternates; empty if nothing."""
     route: str
     excluded: bool
     """Whether it is left out whatever it answers."""
@@ -92,7 +95,9 @@ def evaluated_urls(
     for candidate in _candidates(entries, context):
         page = candidate.page
         loc, verdict = entries.policy.evaluate(context, candidate)
-        entry, lastmod, _ = (None, None, None) if loc is None else entries.build_entry(context, loc, candidate)
+        entry, lastmod, _, sources = (
+            (None, None, None, NO_SOURCES) if loc is None else entries.build_entry(context, loc, candidate)
+        )
         dated = entry.lastmod if entry else None
         source = lastmod.source if lastmod and dated else None
         first_good = _first_good(page) if entry and page else None
@@ -110,6 +115,7 @@ def evaluated_urls(
             lastmod_note=lastmod.source if lastmod else None,
             changefreq=entry.changefreq if entry else None,
             priority=entry.priority if entry else None,
+            extensions="; ".join(describe_extensions(entry, sources)) if entry and sources else "",
             route=candidate.route.path,
             excluded=entries.policy.exclusion(candidate.route, decode_path(candidate.path)) is not None,
             status=page.status if page else None,

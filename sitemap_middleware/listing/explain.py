@@ -13,6 +13,7 @@ from ..models import Route
 from ..options.patterns import Pattern
 from .candidates import Candidate, SiteSnapshot, is_linked, stored_candidates, stored_links
 from .entries import EntryBuilder
+from .extended_entries import describe_extensions
 from .policy import UNDECIDED_REASON, EvaluationContext, decided_reason
 from .provider_items import ProviderReport
 
@@ -74,9 +75,15 @@ def _explain(entries: EntryBuilder, context: EvaluationContext, path: str) -> Ex
     )
     if not verdict.listed:
         return explanation
-    entry, lastmod, changefreq = entries.build_entry(context, loc, candidate)
+    entry, lastmod, changefreq, sources = entries.build_entry(context, loc, candidate)
     changefreq_source = None if changefreq is None else changefreq.source
-    return replace(explanation, entry=entry, lastmod_source=lastmod.source, changefreq_source=changefreq_source)
+    return replace(
+        explanation,
+        entry=entry,
+        lastmod_source=lastmod.source,
+        changefreq_source=changefreq_source,
+        extensions=describe_extensions(entry, sources),
+    )
 
 
 def _find_provided(

@@ -11,10 +11,11 @@ from types import FunctionType, MethodType
 from typing import Any, Final, Literal, Protocol, TypeVar
 
 from ..exceptions import OptionError
+from ..extensions import Extensions, News, Video, checked_extensions, merge_extensions
 from ..models import Changefreq, Lastmod, RouteSettings
+from ..value_checks import unknown_option_error, validate_changefreq, validate_date, validate_priority, validate_section
 from .entry import checked_values
 from .patterns import Pattern
-from .value_checks import unknown_option_error, validate_changefreq, validate_date, validate_priority, validate_section
 
 T = TypeVar("T")
 
@@ -56,6 +57,10 @@ def sitemap(
     learn: bool | None = None,
     values: Values | None = None,
     section: str | None = None,
+    images: Iterable[str] | None = None,
+    videos: Iterable[Video] | None = None,
+    news: News | None = None,
+    alternates: Mapping[str, str] | None = None,
     **unknown: object,
 ) -> Callable[[T], T]:
     """Set what the sitemap says of a route. Works above or below the framework's own decorator.
@@ -80,6 +85,11 @@ def sitemap(
             parameter, or an `Entry`. A callable is called again after a page changed or `max_age` has passed. The items
             must be public pages, and complete: other pages of the route are not listed.
         section: the name of the documents that the pages of the route are in: "posts" for ``/sitemap-posts.xml``.
+        images: the URLs of images on the page, or their paths. These and the following are of each page of the route.
+        videos: each a `Video`.
+        news: a `News`: for 48 hours, the page is an article.
+        alternates: the URLs or paths of the page in other languages, by the code of the language and, if need be, the
+            region (`hreflang`), such as ``{"de": "/de/about", "de-AT": …, "x-default": …}``.
 
     Raises:
         OptionError: when the decorator is applied, for an unknown name or an invalid value. The message names the
@@ -93,6 +103,10 @@ def sitemap(
         "learn": learn,
         "values": values,
         "section": section,
+        "images": images,
+        "videos": videos,
+        "news": news,
+        "alternates": alternates,
         **unknown,
     }
 
@@ -116,16 +130,17 @@ def sitemap(
 def checked_settings(given: Mapping[str, Any], place: str) -> RouteSettings:
     """The settings that arguments of `sitemap` make, by name. The place begins the message of an `OptionError`."""
     for name in given:
-        if name not in _CHECKS and name != "values":
-            raise unknown_option_error(place, name, RouteSettings._fields)
+        if name not in _ARGUMENTS:
+            raise unknown_option_error(place, name, _ARGUMENTS)
     values = checked_values(given.get("values"), place)
     try:
         checked = {name: check(given[name]) for name, check in _CHECKS.items() if given.get(name) is not None}
+        extensions = checked_extensions(given)
     except OptionError as error:
         raise OptionError(f"{place}: {error}") from None
     if values and checked.get("learn"):
         raise OptionError(f"{place}: values and learn=True exclude each other; leave one out")
-    return RouteSettings(**checked, values=values)
+    return RouteSettings(**checked, values=values, extensions=extensions)
 
 
 def settings_of(endpoint: object) -> RouteSettings:
@@ -152,7 +167,8 @@ def merge_settings(first: RouteSettings, second: RouteSettings) -> RouteSettings
     if second is NO_SETTINGS:
         return first
     pairs = zip(first, second, strict=True)
-    return RouteSettings._make([added if own is None else own for own, added in pairs])
+    merged = RouteSettings._make([added if own is None else own for own, added in pairs])
+    return merged._replace(extensions=merge_extensions(first.extensions, second.extensions))
 
 
 def inherited_settings(path: str, own: RouteSettings, merged: RouteSettings) -> tuple[RouteSettings, str | None]:
@@ -194,7 +210,9 @@ _CHECKS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "learn": functools.partial(_checked_flag, "learn"),
     "section": validate_section,
 }
-"""The check of each argument of `sitemap` but `values`, which returns what is kept of it."""
+"""The check of each argument of `sitemap` that needs no other one, which returns what is kept of it."""
+
+_ARGUMENTS: Final = (*_CHECKS, "values", *Extensions._fields)
 
 
 def _own_settings(target: object) -> RouteSettings:

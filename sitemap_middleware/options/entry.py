@@ -11,13 +11,16 @@ from datetime import date
 from typing import Any, Final, Literal
 
 from ..exceptions import OptionError
+from ..extensions import Extensions, News, Video, checked_extensions
 from ..models import Changefreq, Provider
-from .value_checks import parse_date, unknown_option_error, validate_changefreq, validate_date, validate_priority
+from ..value_checks import parse_date, unknown_option_error, validate_changefreq, validate_date, validate_priority
 
 _PARAMS_NOT_GIVEN: Final[Mapping[str, Any]] = {}
 """The default of `params`. Compared by identity, because an empty mapping may be given."""
 
-_FIELDS: Final = ("params", "lastmod", "priority", "changefreq")
+_FIELDS: Final = ("params", "lastmod", "priority", "changefreq", *Extensions._fields)
+
+_NOT_EXTENDED: Final = (None,) * len(Extensions._fields)
 
 _DATE_FIX: Final = 'give a datetime.date, a datetime.datetime, or text such as "2024-05-01"'
 
@@ -40,6 +43,7 @@ class Entry:
         priority: 0.0 to 1.0, relative to the site's other pages (Sitemap 0.9, `<priority>`).
         changefreq: one of the protocol's seven words (Sitemap 0.9, `<changefreq>`),
             or "auto", to infer it from the observed changes.
+        images, videos, news, alternates: as in `sitemap`, of this page.
 
     Raises:
         OptionError: for an unknown name or an invalid value. The message names the parameters.
@@ -50,6 +54,8 @@ class Entry:
     lastmod: date | None
     priority: float | None
     changefreq: Changefreq | Literal["auto"] | None
+    extensions: Extensions | None
+    """What is said of its images, videos, news and alternates."""
     unusable_lastmod: str | None = field(compare=False, repr=False)
     """The text that was given as lastmod, if it is not a date."""
 
@@ -61,6 +67,10 @@ class Entry:
         lastmod: date | str | None = None,
         priority: float | None = None,
         changefreq: Changefreq | Literal["auto"] | None = None,
+        images: Iterable[str] | None = None,
+        videos: Iterable[Video] | None = None,
+        news: News | None = None,
+        alternates: Mapping[str, str] | None = None,
         **unknown: object,
     ) -> None:
         if loc is not None:
@@ -83,6 +93,7 @@ class Entry:
             )
         if unknown:
             raise unknown_option_error(f"Entry({reprlib.repr(copied)})", next(iter(unknown)), _FIELDS)
+        extended = (images, videos, news, alternates)
         is_unusable = isinstance(lastmod, str) and parse_date(lastmod) is None
         try:
             fields = {
@@ -90,6 +101,9 @@ class Entry:
                 "lastmod": None if lastmod is None or is_unusable else validate_date(lastmod, _DATE_FIX),
                 "priority": None if priority is None else validate_priority(priority),
                 "changefreq": None if changefreq is None else validate_changefreq(changefreq),
+                "extensions": None
+                if extended == _NOT_EXTENDED
+                else checked_extensions(dict(zip(Extensions._fields, extended, strict=True))),
                 "unusable_lastmod": lastmod if is_unusable else None,
             }
         except OptionError as error:

@@ -14,10 +14,10 @@ from ..evidence.observations import INDEXABLE_TYPES
 from ..exceptions import OptionError
 from ..http.urls import ascii_host, normal_host, parse_base_url, quote_path
 from ..models import Changefreq, PageLimits, Provider, Site
+from ..value_checks import unknown_option_error, validate_changefreq, validate_priority, validate_section
 from .entry import checked_values
 from .patterns import Patterns
 from .sources import CONSTRUCTOR_NAME, FLAG_WORDS, Option, Setting
-from .value_checks import unknown_option_error, validate_changefreq, validate_priority, validate_section
 
 HIDING_WORDS: Final = ("disallow", "noindex")
 """The words of the option `robots` that keep a site out of search engines."""

@@ -19,7 +19,7 @@ from django.utils.module_loading import import_string
 from ..exceptions import OptionError
 from ..models import Context, Provider, Route, RouteSettings
 from ..options.decorator import settings_of
-from ..options.value_checks import parse_date, validate_changefreq, validate_priority
+from ..value_checks import parse_date, validate_changefreq, validate_priority
 from .django_urlconf import default_language, own_connections, resolve
 from .route_discovery import check_params
 

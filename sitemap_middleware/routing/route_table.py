@@ -13,7 +13,7 @@ from ..models import Context, Provider, Route, RouteSettings, Site
 from ..options.decorator import NO_SETTINGS
 from ..options.patterns import Pattern
 from ..options.table import Options
-from ..options.value_checks import RESERVED_SECTIONS
+from ..value_checks import RESERVED_SECTIONS
 
 ROUTES_SECTION, LEARNED_SECTION = RESERVED_SECTIONS
 """The names of two sections, in the URLs of their documents. A provider's section gets another name."""
@@ -242,7 +242,8 @@ def _settings_text(settings: RouteSettings) -> str:
     if settings is NO_SETTINGS:
         return ""
     lastmod = "callable" if callable(settings.lastmod) else settings.lastmod
-    return f"{settings.priority} {settings.changefreq} {settings.exclude} {lastmod} {settings.section}"
+    said = (settings.priority, settings.changefreq, settings.exclude, lastmod, settings.section, settings.extensions)
+    return " ".join(map(str, said))
 
 
 class SectionBuilder:

@@ -65,10 +65,10 @@ ELSEWHERE = {code for code in RULES if code.startswith(("coverage-", "fetch-", "
 """Rules that need a server or an app: `test_web_source`, `test_pages` and `test_coverage` test them."""
 
 
-def check(file: Path, location: str | None, settings: Settings) -> list[Finding]:
+def check(file: Path, location: str | None, settings: Settings, now: float = NOW) -> list[Finding]:
     source = FileSource(file, location)
-    source.request_time = NOW
-    return asyncio.run(check_sitemap(source, settings, clock=lambda: NOW)).findings
+    source.request_time = now
+    return asyncio.run(check_sitemap(source, settings, clock=lambda: now)).findings
 
 
 @pytest.mark.parametrize("code", [code for code in RULES if code not in ELSEWHERE])

@@ -12,8 +12,8 @@ from difflib import get_close_matches
 from numbers import Real
 from typing import Final, Literal
 
-from ..exceptions import OptionError
-from ..models import CHANGEFREQS, Changefreq
+from .exceptions import OptionError
+from .models import CHANGEFREQS, Changefreq
 
 RESERVED_SECTIONS: Final = ("routes", "pages")
 """The names of the sections of static routes and of learned pages, in the URLs of their documents."""

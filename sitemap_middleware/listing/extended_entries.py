@@ -1,0 +1,88 @@
+"""Extends entries by what is said of their images, videos, news and versions in other languages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import date
+from typing import Final
+from urllib.parse import unquote, urlsplit
+
+from ..evidence.dates import timestamp_of
+from ..extensions import NEWS_SECONDS, Extensions, News, Video, merge_extensions
+from ..http.urls import absolute_url
+from ..language_codes import X_DEFAULT, hreflang_fault
+from ..models import Route, SitemapUrl
+from ..util import WarnOnce
+from .candidates import SiteSnapshot
+
+NO_SOURCES: Final[Mapping[str, str]] = {}
+
+
+def extended(
+    url: SitemapUrl, snapshot: SiteSnapshot, given: Extensions | None, route: Route, warn_once: WarnOnce
+) -> tuple[SitemapUrl, Mapping[str, str]]:
+    """An entry with what its item of `values` and its route's `@sitemap` say, and who says what."""
+    said, base = merge_extensions(given, route.settings.extensions) or Extensions(), f"{snapshot.site.base_url}/"
+    alternates = _alternates(url.loc, base, said.alternates or ())
+    if said.alternates and not alternates:
+        warn_once(
+            f"alternates of {route.endpoint}",
+            "%s has no alternates: they do not name the page itself; add its own language and URL",
+            url.loc,
+        )
+    url = url._replace(
+        images=tuple(dict.fromkeys(filter(None, (absolute_url(base, image) for image in said.images or ())))),
+        videos=tuple(_videos(url.loc, base, said.videos or (), snapshot.now)),
+        news=said.news if said.news is not None and _is_news(said.news, snapshot.now) else None,
+        alternates=alternates,
+    )
+    return url, {
+        name: "values" if given is not None and getattr(given, name) is not None else "@sitemap"
+        for name in Extensions._fields
+        if getattr(url, name)
+    }
+
+
+def describe_extensions(url: SitemapUrl, sources: Mapping[str, str]) -> tuple[str, ...]:
+    """What an entry says beyond the protocol, for people, and who says so."""
+    texts = {
+        "images": f"{len(url.images)}",
+        "videos": ", ".join(video.title for video in url.videos),
+        "news": url.news.title if url.news else "",
+        "alternates": ", ".join(code for code, _ in url.alternates),
+    }
+    return tuple(f"{name}: {texts[name]} ({source})" for name, source in sources.items())
+
+
+def _videos(loc: str, base: str, videos: Iterable[Video], now: int) -> Iterator[Video]:
+    """Those videos that may be listed: none has expired, or is played by the page itself."""
+    for video in videos:
+        given = (video.thumbnail_loc, video.content_loc, video.player_loc)
+        thumbnail, content, player = (url and absolute_url(base, url) for url in given)
+        expires = video.expiration_date
+        has_expired = isinstance(expires, date) and timestamp_of(expires) <= now
+        if thumbnail and (content or player) and loc not in (content, player) and not has_expired:
+            yield replace(video, thumbnail_loc=thumbnail, content_loc=content, player_loc=player)
+
+
+def _is_news(news: News, now: int) -> bool:
+    assert isinstance(news.publication_date, date)  # it was checked
+    return 0 <= now - int(timestamp_of(news.publication_date)) < NEWS_SECONDS
+
+
+def _alternates(loc: str, base: str, given: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """The versions of a page, itself among them; none if it is not, and its language is not known.
+
+    Its language is then the first part of its path, if that is a code; else it is the page for all other languages.
+    """
+    urls = [(code, absolute_url(base, url)) for code, url in given]
+    versions = [(code, loc if unquote(url) == unquote(loc) else url) for code, url in urls if url is not None]
+    if all(url != loc for _, url in versions):
+        used = {code.lower() for code, _ in versions}
+        first = urlsplit(loc).path.split("/")[1].lower()
+        free = [code for code in (first, X_DEFAULT) if code not in used and hreflang_fault(code) is None]
+        if not versions or not free:
+            return ()
+        versions.append((free[0], loc))
+    return tuple(versions)
