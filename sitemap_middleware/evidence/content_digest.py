@@ -26,7 +26,7 @@ from hashlib import blake2b
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
-from selectolax.lexbor import LexborHTMLParser
+from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from .relative_ages import without_ages
 
@@ -59,11 +59,12 @@ _SITE_ELEMENTS: Final = _outermost("header, footer, aside, [role=banner], [role=
 """Elements that belong to the site rather than to the page, unless they are within its main content."""
 _MAIN_ELEMENTS: Final = _outermost("main, [role=main]")
 _ARTICLES: Final = _outermost("article")
-_TARGETS: Final = "a[href], img[src], video[src], source[src], iframe[src]"
+_TARGETS: Final = "a[href], img[src], video[src], audio[src], source[src], embed[src], object[data], iframe[src]"
 _VERSION: Final = re.compile(
-    r"(?i)(?<![0-9a-z])(?=[a-z]*[0-9])[0-9a-f]{7,}(?![0-9a-z])|(?<![a-z0-9])v?\d+(?:\.\d+)+(?=[/-])"
+    r"(?i:(?<![0-9a-z])(?=[a-z]*[0-9])[0-9a-f]{7,}(?![0-9a-z])|(?<![a-z0-9])v?\d+(?:\.\d+)+(?=[/-])|(?<=/)v\d+(?=/))"
+    r"|(?<=[.-])(?=[0-9A-Za-z]*[0-9a-z][A-Z])[0-9A-Za-z]{8}(?=\.\w+$)"
 )
-"""Part of a link target that changes with each deployment: a hash or a version."""
+"""Part of a link target that changes with each deployment: a hash, of base 16 or 62, or a version."""
 
 
 def content_digest(tree: LexborHTMLParser, data: Iterable[Any], path: str = "") -> tuple[int, int] | None:
@@ -88,22 +89,27 @@ def content_digest(tree: LexborHTMLParser, data: Iterable[Any], path: str = "") 
     for root in roots:
         words += root.text(separator="\x1f").split()
         words += [word for image in root.css("img[alt]") for word in (image.attributes["alt"] or "").split()]
-        targets += [node.attributes.get("href") or node.attributes.get("src") or "" for node in root.css(_TARGETS)]
+        targets += map(_target_path, root.css(_TARGETS))
     if len(words) > MAX_WORDS or len(targets) > MAX_TARGETS:
         return None
     items = Counter(without_ages(words))
-    items.update(f"\n{_target_path(target)}" for target in targets)  # no word begins with a line break
+    items.update(f"\n{target}" for target in targets)  # no word begins with a line break
     items.update(_content_facts(data))
     total = sum(digest_term(item) * count for item, count in items.items())
     return (total + 2**63) % _MODULUS - 2**63, _without_path(items, total, path)
 
 
-def _target_path(target: str) -> str:
-    """The path of a link, image or other medium, without what a deployment changes: host, query, version."""
+def _target_path(node: LexborNode) -> str:
+    """The path of a link, image or other medium, without what a deployment changes: host, query, version.
+
+    The path of an iframe is kept whole: the number of a film looks like a hash.
+    """
+    target = next((value for name in ("href", "src", "data") if (value := node.attributes.get(name))), "")
     try:
-        return _VERSION.sub("", urlsplit(target).path)
+        path = urlsplit(target).path
     except ValueError:
         return ""
+    return path if node.tag == "iframe" else _VERSION.sub("", path)
 
 
 def differ_by_numbers(before: int, after: int) -> bool:
