@@ -23,6 +23,8 @@ from .values import check_lastmod, check_loc, resolved
 SAMPLE_PAGES: Final = 50
 """Pages that `Pages.SAMPLE` requests, spread evenly over the sitemap."""
 
+_MAX_LINKS: Final = 5_000
+"""Links of a page that are read from its beginning, and from its end."""
 _MAX_SITEMAPS_REQUESTED: Final = 20
 """Sitemaps of robots.txt that are requested to see whether they are there."""
 _INVENTED_PATH: Final = "/sitemap-check-1f0c6d9e-page-that-does-not-exist"
@@ -53,6 +55,8 @@ class PageChecks:
         self._client = client
         self._run = run
         self._missing: dict[str, asyncio.Task[int | None]] = {}
+        self._linked: set[str] = set()
+        """The listed pages that another one links to, as `ListedUrl.page` without the last slash."""
 
     async def check(self, listed: ListedUrl) -> None:
         """Request a page, and report what is wrong with it."""
@@ -67,11 +71,23 @@ class PageChecks:
         response = await self._client.get(url, MAX_HTML_BYTES + 1)
         if response.failure in _NOT_REQUESTED:
             return []
-        problems, digest = await asyncio.to_thread(check_page, listed.lastmod, response, self._run.now)
+        problems, digest, links = await asyncio.to_thread(check_page, listed.lastmod, response, self._run.now)
+        pages = self._run.pages
+        self._linked |= {
+            link for link in links if link != listed.page.rstrip("/") and {link, f"{link}/"} & pages.keys()
+        }
         is_comparable = not problems and digest is not None and urlsplit(url).path not in ("", "/")
         if is_comparable and digest == await self._digest_of_missing_page(url):
             return [("page-soft-not-found", "the page has the content that an invented URL of its host gets")]
         return problems
+
+    def report_orphans(self) -> None:
+        """Report the pages that no other one links to, once all were requested; none if there are no links at all."""
+        for listed in self._run.pages.values() if self._linked else ():
+            if listed.page.rstrip("/") not in self._linked and urlsplit(listed.loc).path not in ("", "/"):
+                self._run.report(
+                    ("page-orphan", "no listed page links to it"), listed.loc, listed.document, listed.line
+                )
 
     async def _digest_of_missing_page(self, url: str) -> int | None:
         """The digest of what an invented path answers with status 200, unless the home page has it, too.
@@ -93,23 +109,27 @@ class PageChecks:
         return (await asyncio.to_thread(check_page, "", response, self._run.now))[1]
 
 
-def check_page(lastmod: str, response: Response, now: float) -> tuple[list[Problem], int | None]:
-    """Return what is wrong with a page, and the digest of its content if it is an HTML page that was read completely.
+def check_page(lastmod: str, response: Response, now: float) -> tuple[list[Problem], int | None, set[str]]:
+    """Return what is wrong with a page, the digest of its content if it is an HTML page that was read completely, and
+    the pages that it links to, without their last slashes.
 
     `lastmod` is its date as listed, empty if it has none.
     """
     problem = _response_problem(response)
     if problem is not None:
-        return [problem], None
+        return [problem], None, set()
     headers = ResponseHeaders(response.headers)
     problems = [("page-noindex", "the header X-Robots-Tag says noindex")] if headers.robots.noindex else []
     if headers.media_type not in HTML_TYPES:
         if any(word in headers.media_type for word in _DATA_TYPES):
             problems.append(("page-type", f"the media type is {quoted(headers.media_type)}"))
-        return problems, None
+        return problems, None, set()
     body, is_complete = decode_body(response.body, headers.codings, MAX_HTML_BYTES + 1)
-    html = parse_html(body, headers.charset, is_truncated=not (is_complete and response.is_complete))
-    return [*problems, *_html_problems(response.url, lastmod, headers, html, now)], html.digest
+    html = parse_html(
+        body, headers.charset, is_truncated=not (is_complete and response.is_complete), max_links=_MAX_LINKS
+    )
+    links = {check_loc(resolved(response.url, link).partition("#")[0]).page.rstrip("/") for link in html.links}
+    return [*problems, *_html_problems(response.url, lastmod, headers, html, now)], html.digest, links
 
 
 def _response_problem(response: Response) -> Problem | None:

@@ -113,8 +113,11 @@ async def check_sitemap(
     if client is not None:
         if isinstance(source, ClientSource):
             await check_site_robots(client, run, source.name)
-        checks = map(PageChecks(client, run).check, chosen)
+        page_checks = PageChecks(client, run)
+        checks = map(page_checks.check, chosen)
         await _run_all(lambda: next(checks, None), CONCURRENT_PAGES, lambda done: on_progress(done, len(chosen)))
+        if settings.pages is Pages.ALL and run.is_complete:
+            page_checks.report_orphans()
     for loc in settings.earlier or () if run.is_complete else ():
         if loc.partition(" ")[0] not in RULES and check_loc(loc).page not in run.pages:
             run.report(("coverage-vanished", "the URL was listed before"), loc, source.name)

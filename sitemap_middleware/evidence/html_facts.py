@@ -83,11 +83,18 @@ class HtmlFacts(NamedTuple):
 
 
 def parse_html(
-    body: bytes, charset: str | None = None, *, path: str = "", is_truncated: bool = False, is_xml: bool = False
+    body: bytes,
+    charset: str | None = None,
+    *,
+    path: str = "",
+    is_truncated: bool = False,
+    is_xml: bool = False,
+    max_links: int = MAX_LINKS,
 ) -> HtmlFacts:
     """Parse an HTML body, or the beginning of one, in bounded time.
 
-    `charset` is that of the Content-Type, and `path` the page's own. `is_xml` says whether browsers read it as XML.
+    `charset` is that of the Content-Type, and `path` the page's own. `is_xml` says whether browsers read it as XML,
+    and so many links are read from its beginning and from its end.
     """
     unread = ""
     if is_truncated or len(body) > MAX_HTML_BYTES:
@@ -108,7 +115,7 @@ def parse_html(
         _stated_date(tree, data),
         _instant_refresh(tree, base),
         robots.expires_at,
-        links=_links(tree, base),
+        links=_links(tree, base, max_links),
         is_api_documentation=tree.css_first(_API_DOCUMENTATION) is not None,
     )
     content = None if unread else content_digest(tree, data, path)  # last, because it takes the tree apart
@@ -206,9 +213,9 @@ def _instant_refresh(tree: LexborHTMLParser, base: str) -> str | None:
     return None
 
 
-def _links(tree: LexborHTMLParser, base: str) -> tuple[str, ...]:
+def _links(tree: LexborHTMLParser, base: str, most: int) -> tuple[str, ...]:
     links = tree.css("a[href]")
-    read = [*links[:MAX_LINKS], *links[MAX_LINKS:][-MAX_LINKS:]]
+    read = [*links[:most], *links[most:][-most:]]
     return tuple(_resolved((link.attributes["href"] or "").strip(), base) for link in read)
 
 

@@ -67,6 +67,13 @@ def forbidden(site: WebSite) -> None:
     site.add("/robots.txt", robots("User-agent: *", "Disallow: /a", f"Sitemap: {site.origin}{PATH}"))
 
 
+def linked(site: WebSite) -> None:
+    list_pages(site, "/", "/a", "/b/")
+    site.add("/", html('<a href="/">Home</a>' * 200 + '<a href="b?#top">B</a>' + '<a href="mailto:us">Us</a>' * 200))
+    site.add("/a", html('<a href="/a">A</a>'))
+    site.add("/b/", html("Bread"))
+
+
 def modified(date: str) -> Reply:
     return html("Text", f'<meta property="article:modified_time" content="{date}">')
 
@@ -91,6 +98,7 @@ PAGE_CASES: dict[str, tuple[str, Callable[[WebSite], None]]] = {
     "canonical in a header": ("page-canonical", page(html("Text", Link='</b>; rel="canonical"'))),
     "refresh": ("page-refresh", page(html("Text", '<meta http-equiv="refresh" content="0; url=/b">'))),
     "missing page with status 200": ("page-soft-not-found", missing_page_with_status_200),
+    "linked by none": ("page-orphan", linked),
     "JSON": ("page-type", page(Reply(200, b"{}", {"Content-Type": "application/json"}))),
     "modified later": ("page-lastmod-behind", page(modified("2025-06-20T10:00:00Z"))),
     "modified before": ("page-lastmod-ahead", page(modified("2025-03-01"))),
@@ -109,6 +117,14 @@ def test_faulty_page_gives_exactly_its_code(site: WebSite, case: str) -> None:
 def test_each_rule_of_pages_has_a_faulty_one() -> None:
     family = next(family for family in FAMILIES if family.name == "page")
     assert {code for code, _ in PAGE_CASES.values()} == {rule.code for rule in family.rules}
+
+
+def test_orphans_are_told_only_of_sites_whose_pages_were_all_read(site: WebSite) -> None:
+    linked(site)
+    assert [finding.url for finding in check(site).findings] == [f"{site.origin}/a"]
+    assert codes(check(site, Pages.SAMPLE)) == []
+    site.add("/", html("No links"))
+    assert codes(check(site)) == [], "they may be written by scripts"
 
 
 GOOD_PAGES = {
