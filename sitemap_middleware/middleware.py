@@ -57,6 +57,7 @@ class SitemapOptions(TypedDict, total=False):
     metrics: Literal["prometheus", "opentelemetry"] | CollectorRegistry | Meter | None
     enabled: bool
     sections: Mapping[str, Values] | Literal[True] | None
+    feed: str | None
     report: str | None
     authorize: Callable[[ReportRequest], Permission | Awaitable[Permission]] | None
 
@@ -96,6 +97,7 @@ class SitemapMiddleware:
         enabled: if false, the middleware does nothing.
         sections: pages that no route gives, by the name of their document: ``{"guides": all_guides}``; or True for
             documents of each route with parameters.
+        feed: the path of an Atom feed of what changed in the sitemap.
         report: the path of pages for people that show what is listed and why. Needs the extra `report`.
         authorize: decides who may read the report: a function that is given a `ReportRequest`.
 

@@ -23,6 +23,7 @@ from ..routing.hosts import SiteResolver
 from ..routing.route_table import RouteTable
 from ..util import resolve, run_in_background
 from ..value_checks import RESERVED_SECTIONS
+from .feed import ATOM_TYPE, atom
 from .no_sitemap_reasons import (
     HIDDEN_SITE_REASON,
     TOO_MANY_SITES_REASON,
@@ -95,6 +96,8 @@ class SitemapHandler:
                 return False
             if path == ROBOTS_PATH:
                 return self.options.robots == "disallow"
+            if path == self.options.feed:
+                return not (self.options.hides_all or self.app_routes.keeps(path, "the option feed"))
             return self.is_document(path) and not self.app_routes.keeps(path, "SitemapMiddleware")
         except Exception as error:
             self.on_error("a request could not be looked at", error)
@@ -186,15 +189,26 @@ class SitemapHandler:
             return error_response(request.method, 404, reason) if is_root else None
         self.buffer.ensure_thread()
         self.reasons.warn_of_unmatched(table)
+        if request.path == self.options.feed:
+            return self._feed(site, table, request)
         document = self._find_document(site, table, request, request.path)
         if document is not None:
             return self._response(document, request)
         return error_response(request.method, 404, self.reasons.reason(site, table)) if is_root else None
 
-    def _response(self, document: Document, request: Request) -> Response:
-        options, now = self.options, self.options.clock()
+    def _response(self, document: Document, request: Request, media_type: str = "application/xml") -> Response:
+        now, max_age, tag = self.options.clock(), self.options.max_age, self.options.cache_tag
         document = without_old_news(document, now)
-        return document_response(document, request, now, options.max_age, options.cache_tag)
+        return document_response(document, request, now, max_age, tag, media_type=media_type)
+
+    def _feed(self, site: Site, table: RouteTable, request: Request) -> Response:
+        sitemap = self._find_document(site, table, request, self.options.path)
+        try:
+            changes = self.publisher.changes(site)
+        except StoreError as error:
+            raise Unavailable("its store does not answer") from error
+        document = atom(site, self.options.feed or "", changes, sitemap.since if sitemap else 0)
+        return self._response(document, request, ATOM_TYPE)
 
     def _disallow(self, request: Request) -> Response | None:
         """Hide the sitemap, and forbid everything in robots.txt, which is at the root of a host only."""

@@ -86,7 +86,7 @@ class ServiceInspection:
             return Explanation(path, explanation.loc, False, "it is robots.txt, which is no page")
         if snapshot.table.has_explicit_route(path):
             return explanation
-        if self.sitemap_handler.is_document(path):
+        if self.sitemap_handler.is_document(path) or path == self.options.feed:
             return Explanation(
                 path, explanation.loc, False, "it is a document of the sitemap, which the middleware serves"
             )

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator
+import logging
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from typing import Final, Literal, NamedTuple
 
+from ..exceptions import StoreError
 from ..listing.entries import EntryBuilder
 from ..listing.policy import EvaluationContext
 from ..listing.site_signals_cache import LEARNING_INTERVAL_SECONDS, Parts
@@ -22,7 +24,12 @@ from ..models import BaseURL, SitemapUrl
 from ..observe.refresh import RefreshMarks
 from ..routing.route_table import LEARNED_SECTION, ROUTES_SECTION
 from ..stores.base import PART_PAGES, UNLEARNED_PART, Store
-from .xml import Document, etag_of, numbered, urlsets
+from ..util import yield_to_other_threads
+from . import changes
+from .changes import KnownChanges, PageLookup
+from .xml import Document, dated_locs, etag_of, numbered, urlsets
+
+log: logging.Logger = logging.getLogger("sitemap_middleware")
 
 MAX_AGE_FACTOR: Final = 10
 """Values are valid for this many times the time that reading them took, or `max_age` if that is longer."""
@@ -58,6 +65,8 @@ class PartSource:
     mark: str = ""
     pages: int = 0
     """The learned pages that rendering it reads."""
+    look_up: PageLookup | None = None
+    """Looks up pages, if its changes are kept."""
 
     def is_due(self, part: Part | None, now: float) -> bool:
         """Whether it is to be rendered again, given what was rendered last.
@@ -72,7 +81,13 @@ class PartSource:
 
 
 def part_sources(
-    builder: EntryBuilder, max_age: float, context: EvaluationContext, states: Parts, marks: RefreshMarks
+    builder: EntryBuilder,
+    max_age: float,
+    context: EvaluationContext,
+    states: Parts,
+    marks: RefreshMarks,
+    *,
+    keep_changes: bool,
 ) -> list[PartSource]:
     """What the parts of a site are rendered from, in the order of the index.
 
@@ -81,6 +96,7 @@ def part_sources(
     rendered again when the site signals are computed.
     """
     snapshot = context.snapshot
+    look_up = changes.page_lookup(builder.policy, snapshot) if keep_changes else None
 
     def key(number: int, signals_digest: str = "") -> str:
         version = states[number].version if number in states else 0
@@ -120,6 +136,7 @@ def part_sources(
                 entries=partial(static_entries, section),
                 max_age=max_age,
                 mark=marks.everything.hex(),
+                look_up=look_up,
             )
             for section in (None, *sorted(sections))
         ),
@@ -131,6 +148,7 @@ def part_sources(
                 entries=partial(provided_entries, document, names),
                 max_age=max_age,
                 mark="".join(marks.token_of(name).hex() for name in names),
+                look_up=look_up,
             )
             for document, names in provided.items()
         ),
@@ -142,6 +160,7 @@ def part_sources(
                 entries=partial(learned_entries, number),
                 max_age=learned_max_age,
                 pages=states[number].pages,
+                look_up=look_up,
             )
             for number in numbers
         ),
@@ -181,6 +200,9 @@ class SavedParts:
     ) -> Part:
         """Render a part, then save all of it at once. `keep` is called with each document."""
         began = self._timer()
+        saved: dict[str, bytes] = {}
+        if source.look_up is not None:
+            previous, saved = self._load_at_once(owner, source.name, previous)
         earlier = {} if previous is None else {document.name: document for document in previous.documents}
         records: dict[str, bytes | None] = {_xml_name(name): None for name in earlier}
         documents: list[Document] = []
@@ -194,8 +216,75 @@ class SavedParts:
             documents.append(document.figures)
         seconds = max(0.0, self._timer() - began)
         part = Part(source.key, source.mark, self._now(), seconds, tuple(documents))
+        if source.look_up is not None:
+            known = changes.decoded(saved.get(_changes_name(source.name)), int(part.at))
+            # One that never had an entry may be of an app that was not ready.
+            if previous is not None and (previous.documents or known.by_loc):
+                known = _with_changes(known, source, (previous, saved), (part, records))
+            records[_changes_name(source.name)] = known.encoded()
+            names = _decoded_names(saved.get(_CHANGED_PARTS))
+            if source.name not in names:
+                records[_CHANGED_PARTS] = json.dumps([*names, source.name]).encode()
         self._store.save(owner, {**records, _record_name(source.name): _encoded(part)})
         return part
+
+    def _load_at_once(self, owner: BaseURL, name: str, part: Part | None) -> tuple[Part | None, dict[str, bytes]]:
+        """A part as it is saved now, and with it the records of its changes and documents, as they were at one moment.
+
+        Other workers may save it meanwhile: what is compared must belong together, or a change would be lost.
+        """
+        while True:
+            documents = () if part is None else part.documents
+            names = [_record_name(name), _changes_name(name), _CHANGED_PARTS]
+            saved = self._store.load(owner, [*names, *(_xml_name(document.name) for document in documents)])
+            now = _decoded(saved.get(_record_name(name), b""))
+            if now is None or now.documents == documents:
+                return now, saved
+            part = now
+
+    def load_changes(self, owner: BaseURL) -> list[KnownChanges]:
+        """The changes of all parts of a site."""
+        names = _decoded_names(self._store.load(owner, [_CHANGED_PARTS]).get(_CHANGED_PARTS))
+        records = self._store.load(owner, [_changes_name(name) for name in names])
+        return [changes.decoded(records[record], 0) for record in sorted(records)]
+
+
+_Rendering = tuple[Part, Mapping[str, bytes | None]]
+"""A part, and the records that have the XML of its documents."""
+
+
+def _with_changes(known: KnownChanges, source: PartSource, before: _Rendering, after: _Rendering) -> KnownChanges:
+    """The changes of a part that was rendered again; those known before if it cannot be told what changed."""
+    try:
+        return changes.compared(
+            known,
+            _other_entries(before, after),
+            _other_entries(after, before),
+            source.look_up or (lambda _: {}),
+            rendered_at=before[0].at,
+            now=int(after[0].at),
+            is_enumerated=source.kind == "values",
+        )
+    except StoreError:
+        raise
+    except Exception as error:  # the XML is lost or damaged, or a converter of the app fails: the sitemap matters more
+        log.debug("it is not known what changed in %s: %s", source.name, error)
+        return known
+
+
+def _other_entries(rendering: _Rendering, other: _Rendering) -> dict[str, str | None]:
+    """The locs and lastmods in the documents of a rendering that the other one does not have."""
+    part, records = rendering
+    same = {document.etag for document in other[0].documents}
+    entries: dict[str, str | None] = {}
+    for document in part.documents:
+        if document.etag not in same:
+            xml = gzip.decompress(records.get(_xml_name(document.name)) or b"")
+            if etag_of(xml) != document.etag:
+                raise ValueError(f"the XML of {document.name} is lost")
+            entries |= dated_locs(xml)
+            yield_to_other_threads()
+    return entries
 
 
 def _encoded(part: Part) -> bytes:
@@ -210,8 +299,23 @@ def _decoded(record: bytes) -> Part | None:
     return None
 
 
+_CHANGED_PARTS: Final = "changes"
+"""The record of the names of the parts whose changes are kept. One that two workers add at a time may be missing until
+it is rendered again."""
+
+
+def _decoded_names(record: bytes | None) -> list[str]:
+    with suppress(ValueError, TypeError):
+        return [str(name) for name in json.loads(record or b"")]
+    return []
+
+
 def _record_name(name: str) -> str:
     return f"documents/{name}"
+
+
+def _changes_name(name: str) -> str:
+    return f"changes/{name}"
 
 
 def _xml_name(name: str) -> str:

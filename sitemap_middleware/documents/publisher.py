@@ -24,6 +24,7 @@ from ..routing.route_table import RouteTable
 from ..stores.base import UNLEARNED_PART, PartState, Store
 from ..stores.breaker import StoreClock
 from ..util import reset_after_fork, resolve, run_in_background
+from .changes import Change, settled
 from .no_sitemap_reasons import PROVIDER_FAILING_REASON, BeingGenerated, Unavailable
 from .parts import Part, PartSource, SavedParts, part_sources
 from .site_sitemap import MissingXMLError, SiteSitemap
@@ -174,6 +175,10 @@ class Publisher:
             sitemap.lock.release()
         return document
 
+    def changes(self, site: Site) -> list[Change]:
+        """The changes of a site that count now, the oldest first. Raises `StoreError`."""
+        return settled(self.saved_parts.load_changes(site.base_url), self._options.max_age, self._store_clock.now())
+
     # Bringing the parts of a site up to date
 
     def _refresh(self, sitemap: SiteSitemap, snapshot: SiteSnapshot, request: Request, marks: RefreshMarks) -> None:
@@ -185,7 +190,9 @@ class Publisher:
             return
         states = sitemap.states = store.parts(site.store_key)
         context = self._entries.evaluation_context(snapshot, states, version)
-        sources = part_sources(self._entries, self._options.max_age, context, states, marks)
+        sources = part_sources(
+            self._entries, self._options.max_age, context, states, marks, keep_changes=self._options.keeps_changes
+        )
         parts = sitemap.parts = self.saved_parts.load(site.base_url, [source.name for source in sources])
         read_at = [parts[source.name].at for source in sources if source.kind == "values" and source.name in parts]
         sitemap.values_age = max((now - at for at in read_at), default=0.0)

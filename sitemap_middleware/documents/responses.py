@@ -26,7 +26,13 @@ _COMMON_HEADERS: Final = (NOINDEX_HEADER, ("X-Content-Type-Options", "nosniff"))
 
 
 def document_response(
-    document: Document, request: Request, now: float, max_age: int, cache_tag: str | None
+    document: Document,
+    request: Request,
+    now: float,
+    max_age: int,
+    cache_tag: str | None,
+    *,
+    media_type: str,
 ) -> Response:
     """The response to a GET or HEAD for a document, which clients may cache for `max_age` seconds.
 
@@ -61,7 +67,7 @@ def document_response(
     size = document.gzipped_size if as_gzip else document.size
     if as_gzip:
         fields.append(("Content-Encoding", "gzip"))
-    fields += [("Content-Type", "application/xml; charset=utf-8"), ("Content-Length", str(size))]
+    fields += [("Content-Type", f"{media_type}; charset=utf-8"), ("Content-Length", str(size))]
     if request.method == "HEAD":
         return Response(200, fields)
     if as_gzip:

@@ -12,6 +12,7 @@ from dataclasses import fields
 from datetime import date
 from hashlib import blake2b
 from typing import Final, NamedTuple
+from xml.sax.saxutils import unescape
 
 from ..evidence.dates import timestamp_of_w3c, w3c
 from ..extensions import MAX_NEWS, NAMESPACES, NEWS_SECONDS, Video
@@ -38,6 +39,9 @@ _NEWS: Final = re.compile(
     r"<news:news>.*?<news:publication_date>([^<]+)</news:publication_date><news:title>[^<]+</news:title></news:news>"
 )
 """An article, as `render_url` writes it."""
+_ENTRY: Final = re.compile("<url><loc>([^<]*)</loc>(?:<lastmod>([^<]*)</lastmod>)?")
+_QUOTES: Final = {"&apos;": "'", "&quot;": '"'}
+"""The entities that `unescape` does not know."""
 
 
 class Document(NamedTuple):
@@ -108,7 +112,7 @@ def sitemapindex(documents: Iterable[tuple[str, str | None]]) -> Document:
     lastmod = max((lastmod or "" for _, lastmod in pairs), default="")
     head, tail = _SITEMAPINDEX
     body = "".join(render_sitemap(*pair) for pair in pairs)
-    return _document("", f"{head}{body}{tail}", len(pairs), lastmod)
+    return compressed("", f"{head}{body}{tail}", len(pairs), lastmod)
 
 
 def fit_together(documents: Sequence[Document]) -> bool:
@@ -152,6 +156,11 @@ def without_old_news(document: Document, now: float) -> Document:
 def etag_of(xml: bytes) -> str:
     """The digest of some XML."""
     return blake2b(xml, digest_size=16).hexdigest()
+
+
+def dated_locs(xml: bytes) -> dict[str, str | None]:
+    """The loc of each entry of an urlset that was rendered here, and its lastmod."""
+    return {unescape(loc, _QUOTES): lastmod or None for loc, lastmod in _ENTRY.findall(xml.decode())}
 
 
 def render_url(url: SitemapUrl) -> str:
@@ -227,7 +236,7 @@ def _urlset(name: str, body: str, entries: int, lastmod: str, *, is_plain: bool 
     head, tail = _URLSET
     used = [prefix for prefix in NAMESPACES if not is_plain and f"<{prefix}:" in body]
     declared = "".join(f' xmlns:{prefix}="{NAMESPACES[prefix]}"' for prefix in used)
-    document = _document(name, f"{head[:-2]}{declared}>\n{body}{tail}", entries, lastmod)
+    document = compressed(name, f"{head[:-2]}{declared}>\n{body}{tail}", entries, lastmod)
     news = [_end_of_news(published) for published in _NEWS.findall(body)] if "news" in used else []
     return document._replace(news=len(news), until=min(news, default=None))
 
@@ -239,7 +248,8 @@ def _taken_apart(document: Document) -> tuple[str, str]:
     return text[:end], text[end : -len(_URLSET[1])]
 
 
-def _document(name: str, text: str, entries: int, lastmod: str) -> Document:
+def compressed(name: str, text: str, entries: int, lastmod: str) -> Document:
+    """A document of some XML."""
     xml = text.encode()
     gzipped = gzip.compress(xml, 6, mtime=0)
     return Document(name, etag_of(xml), entries, len(xml), len(gzipped), lastmod or None, gzipped=gzipped)

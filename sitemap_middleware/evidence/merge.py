@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 from ..models import Page
 from .dates import CLOCK_SKEW_SECONDS, timestamp_of_w3c
 from .observations import HTML_TYPES, Observation, is_conclusive
-from .page_verdict import is_listable
+from .page_verdict import GONE_STATUSES, is_listable
 from .value_history import GENERATED_DATE_SECONDS, VOLATILE, History, add_sighting
 
 REFRESH_SECONDS: Final = 60 * 60
@@ -28,9 +28,6 @@ CONFIRMATION_SECONDS: Final = 60
 
 VOLATILE_RECHECK_SECONDS: Final = 60 * 60
 """Seconds for which new content of a page is not probed after the content varied from request to request."""
-
-_GONE_STATUSES: Final = frozenset({404, 410})
-"""Statuses that tell every visitor that the page does not exist."""
 
 
 class MergedBatch(NamedTuple):
@@ -155,7 +152,7 @@ def _needs_confirmation(observation: Observation) -> bool:
         return False
     if observation.is_unusual and not observation.may_be_listed:
         return True
-    return not (observation.status in _GONE_STATUSES or _is_good(observation, observation.listed_types))
+    return not (observation.status in GONE_STATUSES or _is_good(observation, observation.listed_types))
 
 
 def _is_good(evidence: Page | Observation, listed_types: frozenset[str]) -> bool:

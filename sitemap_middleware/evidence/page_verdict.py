@@ -26,6 +26,9 @@ class Verdict(NamedTuple):
     """The reason without its details, such as a path, so that pages can be counted by it; empty if it has none."""
 
 
+GONE_STATUSES: Final = frozenset({404, 410})
+"""Statuses that tell every visitor that the page does not exist."""
+
 _EXPIRED: Final = Verdict(False, "its unavailable_after has passed")
 
 
@@ -62,6 +65,11 @@ def describe_answer(page: Page) -> str:
 def is_listable(page: Page) -> bool:
     """Whether the page could be listed, whatever `media_types` says. A learned page is stored only while that is so."""
     return page.status == 200 and not page.refusal and (page.expires_at is None or page.expires_at > page.last_seen)
+
+
+def is_gone(page: Page) -> bool:
+    """Whether the page told every visitor that it does not exist, or is not to be indexed."""
+    return page.status in GONE_STATUSES or (page.status == 200 and page.refusal.endswith(" says noindex"))
 
 
 def other_canonical(page: Page) -> str | None:

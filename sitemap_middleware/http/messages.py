@@ -12,8 +12,8 @@ from .header_rules import IgnoreReason
 from .proxies import PROXY_HEADERS, is_proxy_header, is_routing_header
 from .request_filter import ignore_reason_of_headers
 
-DOCUMENT_SUFFIXES: Final = (".xml", ".txt")
-"""How the paths of documents and of robots.txt end. This test alone rules out almost all other requests."""
+DOCUMENT_SUFFIXES: Final = (".xml", ".txt", ".atom")
+"""How the paths of documents, robots.txt and the feed end. This test alone rules out almost all other requests."""
 
 NOINDEX_HEADER: Final = ("X-Robots-Tag", "noindex")
 """The header that keeps a response out of search engines."""

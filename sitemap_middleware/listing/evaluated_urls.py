@@ -100,8 +100,8 @@ def evaluated_urls(
         )
         dated = entry.lastmod if entry else None
         source = lastmod.source if lastmod and dated else None
-        first_good = _first_good(page) if entry and page else None
-        changed = _end_of(dated) if dated else None
+        first_good = first_good_at(page) if entry and page else None
+        changed = end_of(dated) if dated else None
         gone = None if entry or page is None else dropped_between(page, media_types, context.snapshot.now)
         last_good, dropped = gone or (None, None)
         yield EvaluatedUrl(
@@ -145,7 +145,7 @@ def _candidates(entries: EntryBuilder, context: EvaluationContext) -> Iterator[C
     yield from stored_candidates(context.snapshot)
 
 
-def _first_good(page: Page) -> int:
+def first_good_at(page: Page) -> int:
     """When a listed page was first seen as a page. An earlier answer may have been another one."""
     contents = page.content_history
     if not contents or len(contents) == MAX_RUNS:  # then the first ones may be lost
@@ -153,6 +153,6 @@ def _first_good(page: Page) -> int:
     return max(page.first_seen, min(run.first for run in contents))
 
 
-def _end_of(lastmod: str) -> int:
+def end_of(lastmod: str) -> int:
     """The last second of a W3C date, or the second of a datetime."""
     return timestamp_of_w3c(lastmod) + (SECONDS_PER_DAY - 1 if len(lastmod) == _DAY_LENGTH else 0)

@@ -34,7 +34,7 @@ _MEDIA_TYPE: Final = re.compile(r"[\w!#$&^.+-]+/[\w!#$&^.+-]+", re.ASCII)
 _CACHE_TAG: Final = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 """What Cloudflare, Fastly and Google all take as one tag: neither spaces nor commas, which separate tags."""
 
-_REPORT_PATH: Final = re.compile(r"(?=.{2,200}\Z)(?:/[A-Za-z0-9_-][A-Za-z0-9._~-]*)+")
+_PLAIN_PATH: Final = re.compile(r"(?=.{2,200}\Z)(?:/[A-Za-z0-9_-][A-Za-z0-9._~-]*)+")
 """Only characters that servers pass on unchanged, so that the adapters can search paths for them."""
 
 
@@ -68,12 +68,19 @@ class Options:
     """The providers of named sections."""
     section_by_endpoint: bool
     """Whether each route with parameters is a section, named after its endpoint."""
+    feed: str | None
+    """The path of the feed of changes; None if there is none."""
     report: str | None
     """The path of the report; None if there is none."""
     authorize: Callable[[Any], Any] | None
     """Decides who may read the report."""
     settings: Mapping[str, Setting]
     """Every option but `routes`, with the value in use and where it comes from."""
+
+    @property
+    def keeps_changes(self) -> bool:
+        """Whether anything tells what changed in the sitemap."""
+        return self.feed is not None
 
     @property
     def hides_all(self) -> bool:
@@ -262,9 +269,16 @@ def _cache_tag(setting: Setting) -> str:
     return setting.value
 
 
+def _feed_path(setting: Setting) -> str:
+    path = setting.value
+    if not isinstance(path, str) or not _PLAIN_PATH.fullmatch(path) or not path.endswith(".atom"):
+        raise OptionError(f'{setting.place}={path!r} is not a path for the feed; give one such as "/changes.atom"')
+    return path
+
+
 def _report_path(setting: Setting) -> str:
     path = setting.value
-    if not isinstance(path, str) or not _REPORT_PATH.fullmatch(path) or path.endswith((".xml", ".txt")):
+    if not isinstance(path, str) or not _PLAIN_PATH.fullmatch(path) or path.endswith((".xml", ".txt")):
         raise OptionError(
             f'{setting.place}={path!r} is not a path for the report; give one such as "/sitemap-report": a slash, and'
             " then letters, digits, hyphens and further slashes, without one at the end"
@@ -323,6 +337,7 @@ OPTIONS: Final[Mapping[str, Option]] = {
         Option("metrics", None, "text", _made_elsewhere),
         Option("enabled", True, "flag", _flag),
         Option("sections", None, "object", _sections),
+        Option("feed", None, "text", _feed_path),
         Option("report", None, "text", _report_path),
         Option("authorize", None, "object", _authorize),
     )

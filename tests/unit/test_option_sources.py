@@ -50,6 +50,7 @@ TEXTS: dict[str, tuple[str, Any]] = {
     "media_types": ("text/html, text/plain", ("text/html", "text/plain")),
     "metrics": ("prometheus", "prometheus"),
     "enabled": ("FALSE", False),
+    "feed": ("/changes.atom", "/changes.atom"),
     "report": ("/sitemap-report", "/sitemap-report"),
 }
 """A text for every option that has an environment variable, and the value that it stands for."""

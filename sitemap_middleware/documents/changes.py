@@ -1,0 +1,157 @@
+"""Changes: what a new rendering of a part shows that the one before did not.
+
+Deployments and template changes move no lastmod, and so are no changes. The first rendering of a part tells of none:
+what was there before is not new. Nor is what cannot be told from a changed setting, or from a store that lost a page.
+Pure functions; every time is passed in, as POSIX seconds by the store's clock.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
+from typing import Final, Literal, NamedTuple
+
+from ..evidence.dates import SECONDS_PER_DAY
+from ..evidence.page_verdict import is_gone, is_listable
+from ..listing.candidates import SiteSnapshot, decode_path
+from ..listing.evaluated_urls import end_of, first_good_at
+from ..listing.policy import ListingPolicy
+from ..models import Page
+
+KEPT_SECONDS: Final = 30 * SECONDS_PER_DAY
+"""How long a change is kept."""
+
+MAX_CHANGES: Final = 10_000
+"""Changes that are kept of a part: the latest. More at once are a new setting or an import, and tell of nothing."""
+
+LEARNING_SECONDS: Final = SECONDS_PER_DAY
+"""How long pages that nobody enumerates may come into a new part without being new."""
+
+MIN_SETTLE_SECONDS: Final = 10 * 60
+MAX_SETTLE_SECONDS: Final = 60 * 60
+"""A new date counts when it has stayed for so long: what moves all the time tells of nothing, nor do quick edits."""
+
+PageLookup = Callable[[Collection[str]], Mapping[str, Page | None]]
+"""Of these locs, those that the settings and robots.txt let be listed, each with its page if that was observed."""
+
+
+class Change(NamedTuple):
+    """What happened to one URL last."""
+
+    loc: str
+    kind: Literal["listed", "changed", "gone", "left"]
+    """New in the sitemap; with a later lastmod; known to be deleted or noindex; or no longer listed, nobody knows why:
+    if it comes back, that is no news."""
+    at: int
+    """When it was found."""
+    lastmod: str | None = None
+
+
+class KnownChanges(NamedTuple):
+    """The changes of a part."""
+
+    since: int
+    """When the part was first rendered."""
+    by_loc: Mapping[str, Change]
+
+    def encoded(self) -> bytes:
+        """The stored form."""
+        return json.dumps([self.since, [*self.by_loc.values()]]).encode()
+
+
+def decoded(record: bytes | None, now: int) -> KnownChanges:
+    """The changes in a record; none since now if there is no record, or it cannot be read."""
+    with suppress(ValueError, TypeError):
+        since, rows = json.loads(record or b"")
+        return KnownChanges(int(since), {row[0]: Change(*row) for row in rows})
+    return KnownChanges(now, {})
+
+
+def page_lookup(policy: ListingPolicy, snapshot: SiteSnapshot) -> PageLookup:
+    """Looks up what is known of locs of a site."""
+    site = snapshot.site
+
+    def may_be_listed(loc: str, path: str) -> bool:
+        route = snapshot.table.find_route(site, decode_path(path))
+        return route is not None and not policy.exclusion(route, decode_path(path)) and snapshot.rules.allows(loc)
+
+    def look_up(locs: Collection[str]) -> Mapping[str, Page | None]:
+        paths = {loc: loc.removeprefix(site.base_url) for loc in locs}
+        allowed = {loc: path for loc, path in paths.items() if may_be_listed(loc, path)}
+        pages = snapshot.find_pages([*allowed.values()]) if allowed else {}
+        return {loc: pages.get(path) for loc, path in allowed.items()}
+
+    return look_up
+
+
+def compared(
+    known: KnownChanges,
+    earlier: Mapping[str, str | None],
+    later: Mapping[str, str | None],
+    look_up: PageLookup,
+    *,
+    rendered_at: float,
+    now: int,
+    is_enumerated: bool,
+) -> KnownChanges:
+    """The changes of a part, given its locs and their lastmods as they were before and as they are now.
+
+    Args:
+        known: the changes so far.
+        earlier: the entries of the rendering before, without documents that stayed the same.
+        later: those of this one.
+        look_up: looks up pages.
+        rendered_at: when the part was rendered before.
+        now: when it is rendered now.
+        is_enumerated: whether the app names its pages, so that it had all from the beginning.
+    """
+    changes = {loc: change for loc, change in known.by_loc.items() if now - change.at < KEPT_SECONDS}
+    new, vanished = later.keys() - earlier.keys(), earlier.keys() - later.keys()
+    moved = {loc for loc in later.keys() & earlier.keys() if _is_later(later[loc], earlier[loc], rendered_at)}
+    if len(new) + len(vanished) + len(moved) > MAX_CHANGES:
+        new, vanished, moved = set(), set(), set()
+    absent = {loc: change for loc, change in changes.items() if change.kind in ("gone", "left") and loc not in new}
+    pages = look_up([*new, *vanished, *absent]) if new or vanished or absent else {}
+    for loc in vanished | absent.keys():
+        before, page = absent.get(loc), pages.get(loc)
+        if page is not None and is_gone(page):
+            kind: Literal["gone", "left"] = "gone"
+        elif before is not None and before.kind == "gone" and loc in pages and (page is None or not is_listable(page)):
+            kind = "gone"  # the store keeps the page for a day only
+        else:
+            kind = "left"
+        if before is None or before.kind != kind:
+            changes[loc] = Change(loc, kind, now)
+    for loc in new:
+        before, page = changes.pop(loc, None), pages.get(loc)
+        is_old = page is not None and first_good_at(page) < rendered_at - SECONDS_PER_DAY
+        is_learning = now - known.since < LEARNING_SECONDS
+        if before.kind == "gone" if before else is_enumerated or not (is_old or is_learning):
+            changes[loc] = Change(loc, "listed", now, later[loc])
+    for loc in moved:
+        if loc not in changes or changes[loc].lastmod != later[loc]:
+            changes[loc] = Change(loc, "changed", now, later[loc])
+    latest = sorted(changes.values(), key=_order)[-MAX_CHANGES:]
+    return KnownChanges(known.since, {change.loc: change for change in latest})
+
+
+def _is_later(lastmod: str | None, before: str | None, rendered_at: float) -> bool:
+    """Whether a date is later than the one before, and than the rendering before, but for a day: old dates come to be
+    known, and are corrected, without a change of the page.
+    """
+    if lastmod is None or lastmod == before or end_of(lastmod) < rendered_at - SECONDS_PER_DAY:
+        return False
+    return before is None or end_of(lastmod) > end_of(before)
+
+
+def _order(change: Change) -> tuple[int, str]:
+    return change.at, change.loc
+
+
+def settled(parts: Iterable[KnownChanges], max_age: int, now: int) -> list[Change]:
+    """The changes of all parts that count now, the latest of each URL, the oldest first."""
+    changes = sorted((change for part in parts for change in part.by_loc.values()), key=_order)
+    pause = min(max(MIN_SETTLE_SECONDS, 2 * max_age), MAX_SETTLE_SECONDS)
+    latest = {change.loc: change for change in changes if change.kind != "left"}
+    return [change for change in latest.values() if now - change.at >= (pause if change.kind == "changed" else 0)]

@@ -1,0 +1,258 @@
+"""What is told of changes, as the feed shows it: each true one, and nothing that only looks like one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import feedparser
+import flask
+import pytest
+
+from sitemap_middleware import Entry, OptionError, SitemapMiddleware, sitemap
+from sitemap_middleware.documents import changes, xml
+from sitemap_middleware.stores.sqlite import MemoryStore
+
+from ...support.sample_sites import Clock
+from ...support.wire import Answer, RequestSpec, wsgi
+
+NOW = 1_750_000_000
+DAY = 86_400
+BASE = "https://example.com"
+
+
+class Bakery:
+    """A site with items that it enumerates and notes that are learned; one worker's view of it."""
+
+    def __init__(self, **options: Any) -> None:
+        self.items: dict[str, int | None] = {}
+        """When each was edited."""
+        self.statuses: dict[str, int] = {}
+        self.clock = options.setdefault("clock", Clock(NOW))
+        app = self.flask = flask.Flask("bakery", static_folder=None)
+
+        def page() -> flask.Response:
+            status = self.statuses.get(flask.request.path, 200)
+            headers = {"X-Robots-Tag": "noindex"} if status == 0 else {}
+            return flask.Response(f"<!doctype html><main>{flask.request.path}", status or 200, headers)
+
+        def items() -> list[Entry]:
+            return [
+                Entry({"slug": slug}, lastmod=None if at is None else datetime.fromtimestamp(at, UTC))
+                for slug, at in self.items.items()
+            ]
+
+        app.add_url_rule("/", "home", page)
+        app.add_url_rule("/items/<slug>", "items", sitemap(values=items)(lambda **_: page()))
+        app.add_url_rule("/notes/<slug>", "notes", sitemap(learn=True)(lambda **_: page()))
+        self.app = SitemapMiddleware(
+            app, **{"base_url": BASE, "store": "memory://", "verify": False, "feed": "/changes.atom", **options}
+        )
+
+    def get(self, path: str = "/sitemap.xml", **headers: str) -> Answer:
+        fields = [(name.replace("_", "-"), value) for name, value in headers.items()]
+        return wsgi(self.app, RequestSpec(path, host="example.com", headers=fields))
+
+    def visit(self, *paths: str) -> None:
+        for path in paths:
+            self.get(path)
+        self.app.flush()
+
+    def pass_(self, seconds: float) -> None:
+        """Let time pass, in which the sitemap is requested now and then."""
+        for _ in range(3):
+            self.clock.pass_(seconds / 3)
+            self.app.flush()
+            assert self.get().status == 200
+
+    def told(self) -> dict[str, str]:
+        """What the feed tells of each path."""
+        feed = feedparser.parse(self.get("/changes.atom").body)
+        assert not feed.bozo
+        return {entry.link.removeprefix(BASE): entry.tags[0].term for entry in feed.entries}
+
+
+def test_the_first_sitemap_tells_of_nothing() -> None:
+    bakery = Bakery()
+    bakery.items = {"rye": NOW - 100}
+    bakery.visit("/", "/notes/first")
+    bakery.get()
+    bakery.visit("/notes/second")  # an old page, for all we know
+    bakery.pass_(3600)
+    assert bakery.told() == {}
+
+
+def test_new_and_edited_pages_are_told_once() -> None:
+    bakery = Bakery()
+    bakery.items = {"rye": NOW - DAY, "oat": None}
+    bakery.visit("/notes/old")
+    bakery.pass_(2 * DAY)
+    bakery.items |= {"rye": int(bakery.clock()), "spelt": None}
+    bakery.visit("/notes/new")
+    bakery.pass_(3600)
+    assert bakery.told() == {"/items/rye": "changed", "/items/spelt": "listed", "/notes/new": "listed"}
+    before = bakery.get("/changes.atom").body
+    bakery.pass_(DAY)
+    assert bakery.get("/changes.atom").body == before
+    bakery.pass_(30 * DAY)
+    assert bakery.told() == {}
+
+
+def test_a_date_that_moves_all_the_time_tells_of_nothing() -> None:
+    bakery = Bakery()
+    bakery.items = {"clock": NOW, "rye": NOW - DAY}
+    for minute in range(0, 120, 5):
+        bakery.items["clock"] = int(bakery.clock())
+        if minute == 60:
+            bakery.items["rye"] = int(bakery.clock())
+        bakery.pass_(300)
+    assert bakery.told() == {"/items/rye": "changed"}
+
+
+@pytest.mark.parametrize("edited", [NOW - 400 * DAY, NOW - 900 * DAY, None])
+def test_a_date_that_was_corrected_is_no_change(edited: int | None) -> None:
+    bakery = Bakery()
+    bakery.items = {"rye": NOW - 500 * DAY, "oat": None}
+    bakery.pass_(DAY)
+    bakery.items = {"rye": edited, "oat": edited}
+    bakery.pass_(DAY)
+    assert bakery.told() == {}
+
+
+def test_a_page_that_comes_back_is_new_only_if_it_was_gone() -> None:
+    bakery = Bakery()
+    bakery.items = {"rye": None, "oat": None, "spelt": None}
+    bakery.visit("/", "/items/rye", "/items/oat", "/items/spelt")
+    bakery.pass_(2 * DAY)
+    bakery.statuses = {"/items/rye": 404, "/items/spelt": 0}
+    bakery.visit("/items/rye", "/items/spelt")
+    del bakery.items["oat"]  # such as by a query that gives less for once
+    bakery.pass_(3600)
+    assert bakery.told() == {}
+    bakery.statuses = {}
+    bakery.items["oat"] = None
+    bakery.visit("/items/rye", "/items/spelt")
+    bakery.pass_(3600)
+    assert bakery.told() == {"/items/rye": "listed", "/items/spelt": "listed"}
+
+
+def test_a_page_that_was_seen_before_its_publication_is_new() -> None:
+    bakery = Bakery()
+    bakery.items = {"rye": None}
+    bakery.visit("/items/oat")
+    bakery.pass_(3 * DAY)
+    bakery.items["oat"] = None
+    bakery.pass_(3600)
+    assert bakery.told() == {"/items/oat": "listed"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda options: options | {"base_url": "https://www.example.com"},
+        lambda options: options | {"exclude": ("/items/oat",)},
+        lambda options: options | {"store": MemoryStore()},
+    ],
+)
+def test_changed_settings_tell_of_nothing(change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+    options: dict[str, Any] = {"store": MemoryStore(), "clock": Clock(NOW)}
+    for settings in (options, change(options), options):
+        bakery = Bakery(**settings)
+        bakery.items = {"rye": NOW - DAY, "oat": None}
+        bakery.visit("/items/oat")
+        bakery.pass_(2 * DAY)
+        assert bakery.told() == {}
+
+
+def test_more_changes_than_are_kept_are_an_import(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(changes, "MAX_CHANGES", 5)
+    bakery = Bakery()
+    bakery.items = {"rye": None}
+    bakery.pass_(DAY)
+    bakery.items |= {f"n{number}": None for number in range(6)}
+    bakery.pass_(DAY)
+    assert bakery.told() == {}
+    for number in range(9):
+        bakery.items[f"later{number}"] = None
+        bakery.pass_(900)
+    assert list(bakery.told()) == [f"/items/later{number}" for number in range(8, 3, -1)]
+
+
+def test_items_that_move_to_the_next_document_are_no_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(xml, "MAX_ENTRIES", 3)
+    bakery = Bakery()
+    bakery.items = {f"n{number}": NOW for number in range(7)}
+    bakery.pass_(DAY)
+    bakery.items = {"a&b": NOW, "it's": None} | bakery.items
+    bakery.pass_(3600)
+    assert bakery.told() == {"/items/a&b": "listed", "/items/it's": "listed"}
+
+
+@pytest.mark.parametrize("lost", ["xml/items-1", "values/items-1"])
+def test_a_store_that_lost_a_record_tells_of_nothing(lost: str) -> None:
+    store = MemoryStore()
+    bakery = Bakery(store=store)
+    bakery.items = {"rye": None}
+    bakery.pass_(DAY)
+    store.save(bakery.app.service.site_resolver.default_site().base_url, {f"documents/{lost}": None})
+    bakery.items["oat"] = None
+    bakery.pass_(3600)
+    assert bakery.told() == {}
+    bakery.items["spelt"] = None
+    bakery.pass_(3600)
+    assert bakery.told() == {"/items/spelt": "listed"}
+
+
+def test_two_workers_tell_the_same(tmp_path: Path) -> None:
+    clock = Clock(NOW)
+    workers = [Bakery(store=f"sqlite:///{tmp_path}/shared.sqlite3", clock=clock) for _ in range(2)]
+    for step in range(6):
+        for worker in workers:
+            worker.items[f"n{step}"] = None
+        workers[step % 2].pass_(600)
+    told = {f"/items/n{step}": "listed" for step in range(1, 6)}
+    assert [worker.told() for worker in workers] == [told, told]
+
+
+# The feed
+
+
+def test_the_feed_has_validators_like_the_sitemap() -> None:
+    bakery = Bakery()
+    assert bakery.get("/changes.atom").status == 200  # empty, and valid
+    bakery.items = {"rye": None}
+    bakery.pass_(DAY)
+    bakery.items["oat"] = NOW
+    bakery.pass_(DAY)
+    answer = bakery.get("/changes.atom")
+    assert answer.header("content-type") == "application/atom+xml; charset=utf-8"
+    assert answer.header("x-robots-tag") == "noindex"
+    assert bakery.get("/changes.atom", if_none_match=answer.header("etag") or "").status == 304
+    assert bakery.get("/changes.atom", if_modified_since=answer.header("last-modified") or "").status == 304
+    [entry] = feedparser.parse(answer.body).entries
+    assert (entry.link, entry.id) == (f"{BASE}/items/oat", f"{BASE}/items/oat")
+    assert entry.updated == "2025-06-15T15:06:40Z"
+
+
+def test_the_feed_has_the_latest_hundred() -> None:
+    bakery = Bakery()
+    bakery.items = {"rye": None}
+    bakery.pass_(DAY)
+    bakery.items |= {f"n{number}": None for number in range(150)}
+    bakery.pass_(DAY)
+    assert len(bakery.told()) == 100
+
+
+def test_a_feed_of_the_app_is_left_to_the_app() -> None:
+    bakery = Bakery()
+    bakery.flask.add_url_rule("/changes.atom", "own", lambda: "own")
+    assert bakery.get("/changes.atom").text == "own"
+    assert Bakery(robots="disallow").get("/changes.atom").status == 404
+
+
+@pytest.mark.parametrize("path", ["changes.atom", "/changes.rss", "/%41.atom", "", 5])
+def test_an_invalid_path_of_the_feed_names_the_fix(path: Any) -> None:
+    with pytest.raises(OptionError, match=r'feed=.* is not a path for the feed; give one such as "/changes\.atom"'):
+        Bakery(feed=path)
