@@ -34,7 +34,12 @@ def percent(part: int, whole: int) -> str:
 
 def time(seconds: float | None) -> str:
     """POSIX seconds as a time in UTC for people."""
-    return "never" if seconds is None else w3c_from_timestamp(int(seconds)).replace("T", " ").replace("Z", " UTC")
+    return "never" if seconds is None else moment(w3c_from_timestamp(int(seconds)))
+
+
+def moment(w3c: str) -> str:
+    """A W3C date or datetime for people."""
+    return w3c.replace("T", " ").replace("Z", " UTC")
 
 
 def age(seconds: float) -> str:
@@ -64,7 +69,15 @@ _templates: Final = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-_templates.filters |= {"number": number, "time": time, "percent": percent, "age": age, "web": web, "code": code}
+_templates.filters |= {
+    "number": number,
+    "time": time,
+    "moment": moment,
+    "percent": percent,
+    "age": age,
+    "web": web,
+    "code": code,
+}
 
 
 def render(template: str, context: Mapping[str, Any]) -> str:
