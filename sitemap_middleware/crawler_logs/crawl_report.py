@@ -34,6 +34,7 @@ _BATCH_HITS: Final = 10_000
 _URL: Final = re.compile(r"https?://(?:[^/?#]*@)?([^/?#]*)([^#]*)", re.IGNORECASE | re.DOTALL)
 _PAGE_TYPES: Final = frozenset({None, "text/html", "application/xhtml+xml", "application/pdf"})
 _NOT_MODIFIED: Final = 304
+_DAY_SECONDS: Final = 24 * 60 * 60
 
 
 _FIGURES: Final = ("visits", "pages", "redirects", "errors", "parameters", "verified", "unverified", "fake")
@@ -151,7 +152,8 @@ class VisitCounter:
         """Lines of the logs, by what became of them."""
         self._times: dict[str, list[int]] = {}
         self._figures: Counter[tuple[str, str]] = Counter()
-        self._days: Counter[tuple[str, str]] = Counter()
+        self._days: Counter[tuple[int, str]] = Counter()
+        """By the number of the day since 1970, and by crawler."""
         self._statuses: Counter[tuple[str, int]] = Counter()
         self._pages: Counter[tuple[int, str, str]] = Counter()
         """By status, crawler and path."""
@@ -176,7 +178,7 @@ class VisitCounter:
             self._figures[crawler.name, identity.value] += 1
             if identity is not Identity.FAKE:
                 times[:] = min(times[0], at), max(times[1], at)
-                self._days[_date(at)[:10], crawler.name] += 1
+                self._days[at // _DAY_SECONDS, crawler.name] += 1
                 self._count(crawler.name, path, query, int(hit.status[:3]))
 
     def _count(self, name: str, path: str, query: str, status: int) -> None:
@@ -215,7 +217,10 @@ class VisitCounter:
             for name, times in self._times.items()
         ]
         crawlers.sort(key=lambda row: (-row[1], -row[_FIGURES.index("fake") + 1], row[0]))
-        days = sorted(((*day, visits) for day, visits in self._days.items()), reverse=True)
+        days = [
+            (_date(day * _DAY_SECONDS)[:10], name, visits)
+            for (day, name), visits in sorted(self._days.items(), reverse=True)
+        ]
         statuses = sorted((*status, visits) for status, visits in self._statuses.items())
         parameters = [(visits, path) for path, visits in self._parameters.most_common()]
         tables = [

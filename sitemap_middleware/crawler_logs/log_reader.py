@@ -146,7 +146,10 @@ def _method_and_target(request: str) -> tuple[str, str]:
     words = request.split(" ")
     if not 2 <= len(words) <= 3:
         return words[0], ""
-    return words[0], _ESCAPED.sub(lambda match: f"%{match[1]}" if match[1] else match[2], words[1])
+    method, target = words[:2]
+    if "\\" in target:
+        target = _ESCAPED.sub(lambda match: f"%{match[1]}" if match[1] else match[2], target)
+    return method, target
 
 
 @lru_cache(4096)
