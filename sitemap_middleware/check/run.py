@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import heapq
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
+from zlib import crc32
 
 from .findings import RULES, Finding, Problem, finding_key, shortened
 from .values import check_lastmod
@@ -15,6 +17,8 @@ MAX_KEPT_BYTES: Final = 1_000_000_000
 """About how much memory the URLs of a run take: some two millions. No further documents are read then."""
 MIN_URLS: Final = 20
 """URLs below which equal values are no sign of anything."""
+EQUAL_SHARE: Final = 0.9
+"""The share of URLs from which on one value is said to be that of nearly all."""
 _ROW_BYTES: Final = 400
 """Memory for a URL, besides its characters."""
 _NOW_SECONDS: Final = 300
@@ -156,24 +160,36 @@ class Run:
         return "loc-duplicate-elsewhere", "another document lists the URL, too"
 
     def sample(self, most: int) -> list[ListedUrl]:
-        """Return so many pages, or all if there are fewer: the first one, and others spread evenly over all."""
-        pages = [*self.pages.values()]
-        most = min(most, len(pages))
-        return [pages[number * len(pages) // most] for number in range(most)]
+        """Return so many pages, or all if there are fewer: the first one, and others by a hash of their URLs.
 
-    def equal_values(self) -> Iterator[Problem]:
-        """Say which values all URLs have, once all documents were read."""
-        if len(self.urls) < MIN_URLS:
+        So they are from all parts of a sitemap, and the next run, after some URLs more, has nearly the same.
+        """
+        pages = [*self.pages.values()]
+        others = heapq.nsmallest(most - 1, range(1, len(pages)), key=lambda number: crc32(pages[number].page.encode()))
+        return [pages[number] for number in [0, *sorted(others)] if most and pages]
+
+    def equal_values(self) -> Iterator[tuple[Problem, str]]:
+        """Say which values nearly all URLs have, once all documents were read; if not of all, of which document."""
+        if len(self.urls) >= MIN_URLS and all(map(self._is_request_time, self.urls)):
+            yield ("lastmod-now", f"all {len(self.urls):,} URLs have the time of the request as lastmod"), ""
             return
-        count = f"all {len(self.urls):,} URLs have"
-        is_now = all(map(self._is_request_time, self.urls))
-        if is_now:
-            yield "lastmod-now", f"{count} the time of the request as lastmod"
+        by_document: dict[str, list[ListedUrl]] = {}
+        for url in self.urls:
+            by_document.setdefault(url.document, []).append(url)
         for name, code in HINTS.items():
-            value: str = getattr(self.urls[0], name)
-            is_sound = not (name == "lastmod" and (is_now or check_lastmod(value, self.now).problem))
-            if value and is_sound and all(getattr(url, name) == value for url in self.urls):
-                yield code, f"{count} {name} {value}"
+            of_all = self._equal_values(self.urls, name)
+            for document, urls in [("", self.urls)] if of_all else by_document.items():
+                if text := of_all or self._equal_values(urls, name):
+                    yield (code, text), document
+
+    def _equal_values(self, urls: Sequence[ListedUrl], name: str) -> str:
+        """What nearly all of some URLs have in common; nothing if they have nothing, or are few."""
+        [(value, count)] = Counter(getattr(url, name) for url in urls).most_common(1) or [("", 0)]
+        if len(urls) < MIN_URLS or not value or count < EQUAL_SHARE * len(urls):
+            return ""
+        if name == "lastmod" and check_lastmod(value, self.now).problem:
+            return ""
+        return f"{'all' if count == len(urls) else f'{count:,} of'} {len(urls):,} URLs have {name} {value}"
 
     def _is_request_time(self, url: ListedUrl) -> bool:
         date = check_lastmod(url.lastmod, self.now)
@@ -183,16 +199,15 @@ class Run:
 
     def contradictions(self) -> Iterator[tuple[Problem, ListedUrl]]:
         """Say which URLs differ in scheme or `www.`, and which versions are not listed, or name no page in return."""
-        first = dict[str, ListedUrl]()
+        schemes: dict[str, list[ListedUrl]] = {}
+        hosts: dict[str, list[ListedUrl]] = {}
         for url in self.pages.values():
             scheme, _, host, _ = url.page.split("/", 3)
-            first.setdefault(scheme, url)
-            first.setdefault(host, url)
-        if "http:" in first and "https:" in first:
-            yield ("loc-mixed-schemes", "some URLs have https, and this one has http"), first["http:"]
-        for host, url in first.items():
-            if (other := first.get(f"www.{host}")) is not None:
-                yield ("loc-mixed-www", f"this URL has no www., and {other.loc} has it"), url
+            schemes.setdefault(scheme, []).append(url)
+            hosts.setdefault(host, []).append(url)
+        yield from _fewer("loc-mixed-schemes", schemes.get("http:", ()), schemes.get("https:", ()))
+        for host, urls in hosts.items():
+            yield from _fewer("loc-mixed-www", urls, hosts.get(f"www.{host}", ()))
         unlisted = set[str]()
         for url in self.urls:
             for page in sorted(url.versions):
@@ -206,3 +221,12 @@ class Run:
                 elif version.versions is not url.versions and page != url.page and url.page not in version.versions:
                     text = f"the page names the version {version.loc}, which does not name the page in return"
                     yield ("hreflang-no-return", text), url
+
+
+def _fewer(code: str, one: Sequence[ListedUrl], other: Sequence[ListedUrl]) -> Iterator[tuple[Problem, ListedUrl]]:
+    """The URLs of one form that are fewer than those of another."""
+    if one and other:
+        few, many = sorted((one, other), key=len)
+        start = many[0].page.partition("://")[0] + "://" + many[0].page.split("/", 3)[2]
+        for url in few:
+            yield (code, f"{len(many):,} other URLs begin with {start}"), url

@@ -100,8 +100,8 @@ async def check_sitemap(
     """
     run = Run(clock(), source.request_time, settings.ignored, settings.limit, settings.earlier)
     await _read_documents(source, run, settings.max_documents, on_progress)
-    for problem in run.equal_values():
-        run.report(problem, source.name)
+    for problem, document in run.equal_values():
+        run.report(problem, document or source.name)
     for problem, url in run.contradictions():
         run.report(problem, url.loc, url.document, url.line)
     chosen = settings.pages.chosen(run)

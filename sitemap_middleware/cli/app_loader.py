@@ -27,7 +27,7 @@ _LIBRARY_FOLDERS: Final = tuple(
 
 _MODULE_OR_FILE: Final = re.compile(r"[^\W\d][\w.]*|.+\.py")
 
-_APP_NAME: Final = re.compile(rf"({_MODULE_OR_FILE.pattern}):(?![\\/])(.+)", re.DOTALL)
+_APP_NAME: Final = re.compile(rf"({_MODULE_OR_FILE.pattern}):(?=[^\W\d])(.+)", re.DOTALL)
 
 _USUAL_APP_NAMES: Final = ("app", "application", "create_app", "make_app")
 

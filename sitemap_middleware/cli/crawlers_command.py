@@ -75,7 +75,7 @@ def crawlers(
         if not verify and report.visits + report.fake:
             report.notes.append("nobody was asked whose the addresses are: --verify tells fake crawlers")
         if html:
-            terminal.write_page(html, "crawlers.html", {"report": report})
+            terminal.write_page(html, "crawlers.html", {"report": report, "site": sitemap or host, "verified": verify})
     if as_json:
         click.echo(report.as_json())
     elif not html:
@@ -105,7 +105,8 @@ def _listed_by_app(app: Any, base_url: str | None) -> Iterator[tuple[list[str], 
 def _print(report: CrawlReport) -> None:
     out = console()
     read = report.lines.get("read", 0)
-    print_line(out, f"visits of crawlers {report.visits:,}, fake {report.fake:,}, lines read {read:,}", "bold")
+    counts = f"visits of crawlers {report.visits:,}, wasted {report.wasted:,}, fake {report.fake:,}"
+    print_line(out, f"{counts}, lines read {read:,}", "bold")
     for _, title, columns, rows in report.for_people():
         if title != "by crawler":
             out.print()
@@ -117,6 +118,7 @@ def _print(report: CrawlReport) -> None:
             table.add_column(column, justify="right" if isinstance(cell, int) else "left", overflow="fold")
         for row in rows[:_MAX_LINES]:
             table.add_row(*map(_cell, row))
+        out.width = max(out.width, 0 if out.is_terminal else out.measure(table).maximum)
         out.print(table)
         if len(rows) > _MAX_LINES:
             print_line(out, f"and {len(rows) - _MAX_LINES:,} more: --json prints all")

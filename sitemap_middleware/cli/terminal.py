@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -133,7 +134,8 @@ def write_page(file: Path, template: str, context: dict[str, Any]) -> None:
     """Write one page of HTML that needs no other file. Raises `CommandError` if it cannot be written."""
     from ..report.template_rendering import STYLE, render  # needs the extra report
 
-    page = render(template, {**context, "style": STYLE.decode(), "max_rows": _MAX_HTML_ROWS})
+    more = {"style": STYLE.decode(), "max_rows": _MAX_HTML_ROWS, "made_at": time.time()}
+    page = render(template, context | more)
     try:
         file.write_text(page, "utf-8", errors="replace")
     except OSError as error:

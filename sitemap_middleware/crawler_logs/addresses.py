@@ -12,6 +12,7 @@ import socket
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from enum import StrEnum
+from functools import cached_property
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Any, Final
 from urllib.request import Request, urlopen
@@ -25,6 +26,7 @@ Network = IPv4Network | IPv6Network
 MAX_FILE_BYTES: Final = 4 * 1024 * 1024
 """Bytes of a file of ranges that are downloaded. A longer one cannot be read."""
 
+_KNOWN_HOST: Final = "developers.google.com"
 _NETWORK_NAMES: Final = ("ipv4Prefix", "ipv6Prefix", "ip_prefix", "ipv6_prefix")
 _DOWNLOAD_SECONDS: Final = 10.0
 _LOOKUPS_AT_ONCE: Final = 32
@@ -105,6 +107,8 @@ class Identities:
         for url in (url for crawler, _ in new for url in crawler.range_urls):
             if url not in self._ranges:
                 self._ranges[url] = self._fetch_ranges(url) if self._asks_network else None
+        if self._asks_network and any(crawler.dns_suffixes for crawler, _ in new):
+            _ = self._dns_works  # before the threads need it
         with ThreadPoolExecutor(_LOOKUPS_AT_ONCE) as pool:
             self._known.update(zip(new, pool.map(self._identity, new), strict=True))
         return self._known
@@ -126,8 +130,20 @@ class Identities:
         if any(address in network for networks in ranges for network in networks or ()):
             return Identity.VERIFIED
         if crawler.dns_suffixes and self._asks_network:
-            return _ask_dns(crawler.dns_suffixes, address)
+            found = _ask_dns(crawler.dns_suffixes, address)
+            return Identity.UNVERIFIED if found is Identity.FAKE and not self._dns_works else found
         return Identity.FAKE if ranges and None not in ranges else Identity.UNVERIFIED
+
+    @cached_property
+    def _dns_works(self) -> bool:
+        """Whether DNS knows a name of the web. Where it is filtered it denies all, which proves nothing."""
+        try:
+            return bool(socket.getaddrinfo(_KNOWN_HOST, None))
+        except OSError:
+            self.problems.append(
+                f"DNS does not know {_KNOWN_HOST} here, so what it denies proves nothing: such visits are unverified"
+            )
+            return False
 
 
 def _ask_dns(suffixes: tuple[str, ...], address: Address) -> Identity:

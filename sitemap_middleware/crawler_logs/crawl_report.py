@@ -6,7 +6,7 @@ import json
 import mimetypes
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
@@ -15,7 +15,7 @@ from urllib.parse import unquote
 
 from ..http.urls import bare_host
 from .addresses import Identities, Identity
-from .known_crawlers import Crawler, crawler_of_agent
+from .known_crawlers import Crawler, bot_of_agent, crawler_of_agent
 from .log_reader import Hit, LogReadError, read_hits, timestamp_of_text
 
 MAX_COUNTED_PAGES: Final = 500_000
@@ -40,7 +40,18 @@ _DAY_SECONDS: Final = 24 * 60 * 60
 _FIGURES: Final = ("visits", "pages", "redirects", "errors", "parameters", "verified", "unverified", "fake")
 """Of one crawler. `visits` and what follows count all but the fake ones, `pages` the different ones that it got."""
 
-_PAGE_COLUMNS: Final = ("status", "crawler", "visits", "path")
+_PAGE_COLUMNS: Final = ("visits", "status", "path", "crawlers")
+
+_NOT_LISTED_COLUMNS: Final = ("visits", "path", "crawlers", "reason")
+_Row = tuple[int, int, str, list[str]]
+"""What `_PAGE_COLUMNS` name."""
+
+MAX_NAMES: Final = 1000
+"""Names of bots that are none of the known crawlers, which are counted one by one."""
+
+MAX_PARAMETERS: Final = 10
+MAX_NAME_CHARS: Final = 40
+"""Names of parameters of one path that are shown, and characters of one."""
 
 
 class Table(NamedTuple):
@@ -63,13 +74,15 @@ class CrawlReport:
     lines: dict[str, int]
     """Lines of the logs, by what became of them."""
     visits: int
+    wasted: int
+    """Visits that were answered by a redirect or an error, or had parameters that the sitemap does not have."""
     fake: int
     notes: list[str]
     problems: list[str]
     """Why logs could not be read to their end."""
 
     def as_json(self) -> str:
-        lists: dict[str, Any] = {"never_crawled": None, "not_listed": None}
+        lists: dict[str, Any] = {"listed_failing": None, "never_crawled": None, "not_listed": None}
         for table in self.tables:
             is_list = len(table.columns) == 1
             lists[table.name] = [
@@ -79,8 +92,12 @@ class CrawlReport:
         return json.dumps(lists | self.figures | more, indent=2)
 
     def for_people(self) -> list[Table]:
-        """The lists that people see."""
-        return [table for table in self.tables if table.rows or ":" in table.title]
+        """The lists that people see: what is by crawler and something else has a column for each crawler."""
+        tables = [
+            _crossed(table) if set(table.columns) > {"crawler", "visits"} and len(table.columns) == 3 else table
+            for table in self.tables
+        ]
+        return [table for table in tables if table.rows or ":" in table.title]
 
 
 def crawl_report(
@@ -112,7 +129,7 @@ def crawl_report(
         host = host or (hosts.pop() if len(hosts) == 1 else "")
     counter = VisitCounter(since, host, pages)
     problems: list[str] = []
-    visits = _visits_of_crawlers(logs, counter.lines, problems, on_progress)
+    visits = _visits_of_crawlers(logs, counter, problems, on_progress)
     while batch := list(islice(visits, _BATCH_HITS)):
         known = identities.look_up((crawler, hit.address) for hit, crawler in batch)
         for hit, crawler in batch:
@@ -124,8 +141,9 @@ def crawl_report(
 
 
 def _visits_of_crawlers(
-    logs: Iterable[str], lines: Counter[str], problems: list[str], on_progress: Callable[[int, int | None], None]
+    logs: Iterable[str], counter: VisitCounter, problems: list[str], on_progress: Callable[[int, int | None], None]
 ) -> Iterator[tuple[Hit, Crawler]]:
+    lines = counter.lines
     for log in logs:
         try:
             for hit in read_hits(log, lines):
@@ -136,6 +154,8 @@ def _visits_of_crawlers(
                     yield hit, crawler
                 elif not hit.agent:
                     lines["no User-Agent"] += 1
+                elif name := bot_of_agent(hit.agent):
+                    counter.add_other(hit, name)
         except LogReadError as error:
             problems.append(str(error))
 
@@ -158,10 +178,29 @@ class VisitCounter:
         self._pages: Counter[tuple[int, str, str]] = Counter()
         """By status, crawler and path."""
         self._parameters: Counter[str] = Counter()
+        self._names_of_parameters: defaultdict[str, dict[str, None]] = defaultdict(dict)
+        self._others: Counter[str] = Counter()
         self._pages_beyond = 0
 
     def add(self, hit: Hit, crawler: Crawler, identity: Identity) -> None:
         """Count a visit, or the line as one that is none."""
+        visit = self._visit(hit)
+        if visit is not None:
+            at, path, query = visit
+            times = self._times.setdefault(crawler.name, [at, at])
+            self._figures[crawler.name, identity.value] += 1
+            if identity is not Identity.FAKE:
+                times[:] = min(times[0], at), max(times[1], at)
+                self._days[at // _DAY_SECONDS, crawler.name] += 1
+                self._count(crawler.name, path, query, int(hit.status[:3]))
+
+    def add_other(self, hit: Hit, name: str) -> None:
+        """Count a visit of a bot that is none of the known crawlers."""
+        if self._visit(hit) is not None:
+            self._others[name if name in self._others or len(self._others) < MAX_NAMES else "others"] += 1
+
+    def _visit(self, hit: Hit) -> tuple[int, str, str] | None:
+        """When a visit was, its decoded path, and its query; None if the line does not count, which is counted."""
         at = timestamp_of_text(hit.time)
         host, path, query = _page_of_url(hit.target)
         host = host or hit.host
@@ -174,12 +213,8 @@ class VisitCounter:
         elif self._host and host not in ("", "-") and _site_of_host(host) != self._host:
             self.lines["other hosts"] += 1
         else:
-            times = self._times.setdefault(crawler.name, [at, at])
-            self._figures[crawler.name, identity.value] += 1
-            if identity is not Identity.FAKE:
-                times[:] = min(times[0], at), max(times[1], at)
-                self._days[at // _DAY_SECONDS, crawler.name] += 1
-                self._count(crawler.name, path, query, int(hit.status[:3]))
+            return at, path, query
+        return None
 
     def _count(self, name: str, path: str, query: str, status: int) -> None:
         self._figures[name, "visits"] += 1
@@ -190,6 +225,10 @@ class VisitCounter:
         if query and page not in (self._listed or ()):
             self._figures[name, "parameters"] += 1
             self._add_to(self._parameters, path)
+            names = self._names_of_parameters[path] if path in self._parameters else {}
+            for pair in query.split("&", MAX_PARAMETERS)[:MAX_PARAMETERS]:
+                if len(names) < MAX_PARAMETERS:
+                    names[pair.partition("=")[0][:MAX_NAME_CHARS]] = None
         else:
             self._add_to(self._pages, (status, name, page))
 
@@ -201,17 +240,17 @@ class VisitCounter:
 
     def report(self, reason_of: Callable[[str], str] | None) -> CrawlReport:
         """Conclude what the counted visits tell; `reason_of` says why a page is not listed."""
-        lists: dict[str, list[tuple[int, str, int, str]]] = {"pages": [], "wasted": [], "documents": []}
+        by_kind: dict[str, defaultdict[tuple[int, str], Counter[str]]]
+        by_kind = {kind: defaultdict(Counter) for kind in ("pages", "wasted", "documents")}
         got = set[tuple[str, str]]()
         for (status, name, path), visits in self._pages.items():
             is_good = 200 <= status < 300 or status == _NOT_MODIFIED  # the crawler got the page, or had it already
             kind = "documents" if _is_document(path) else "pages" if is_good else "wasted"
-            lists[kind].append((status, name, visits, path))
+            by_kind[kind][status, path][name] += visits
             if kind == "pages" and (name, path) not in got:
                 got.add((name, path))
                 self._figures[name, "pages"] += 1
-        for rows in lists.values():
-            rows.sort(key=lambda row: (-row[2], row[3], row[1], row[0]))
+        lists = {kind: _rows(found) for kind, found in by_kind.items()}
         crawlers: list[tuple[Any, ...]] = [
             (name, *(self._figures[name, figure] for figure in _FIGURES), *map(_date, times))
             for name, times in self._times.items()
@@ -221,34 +260,54 @@ class VisitCounter:
             (_date(day * _DAY_SECONDS)[:10], name, visits)
             for (day, name), visits in sorted(self._days.items(), reverse=True)
         ]
-        statuses = sorted((*status, visits) for status, visits in self._statuses.items())
-        parameters = [(visits, path) for path, visits in self._parameters.most_common()]
-        tables = [
-            Table("crawlers", "by crawler", ("crawler", *_FIGURES, "first", "last"), crawlers),
-            Table("days", "by day, the latest first", ("date", "crawler", "visits"), days),
-            Table("statuses", "by status", ("crawler", "status", "visits"), statuses),
-            Table("pages", "most visited pages", _PAGE_COLUMNS, lists["pages"]),
-            Table("wasted", "redirects and errors", _PAGE_COLUMNS, lists["wasted"]),
-            Table("parameters", "requested with parameters", ("visits", "path"), parameters),
-            Table("documents", "fetches of the sitemap and robots.txt", _PAGE_COLUMNS, lists["documents"]),
+        statuses = sorted((status, name, visits) for (name, status), visits in self._statuses.items())
+        parameters = [
+            (visits, path, list(self._names_of_parameters[path])) for path, visits in self._parameters.most_common()
         ]
+        others = [(name, visits) for name, visits in self._others.most_common()]
+        tables = [Table("crawlers", "by crawler", ("crawler", *_FIGURES, "first", "last"), crawlers)]
         if self._listed is not None:
-            paths = {path for _, path in got}
-            never = [(url,) for page, url in self._listed.items() if page not in paths]
-            title = f"listed, and not crawled: {len(never):,} of {len(self._listed):,}"
-            tables.append(Table("never_crawled", title, ("URL",), never))
-            others = _not_listed(lists["pages"], self._listed, reason_of)
-            title = f"crawled, and not listed: {len(others):,}"
-            tables.append(Table("not_listed", title, ("visits", "path", "crawlers", "reason"), others))
+            tables += self._compared(lists, {path for _, path in got}, self._listed, reason_of)
+        tables += [
+            Table("wasted", "redirects and errors", _PAGE_COLUMNS, lists["wasted"]),
+            Table("parameters", "requested with parameters", ("visits", "path", "parameters"), parameters),
+            Table("documents", "fetches of the sitemap and robots.txt", _PAGE_COLUMNS, lists["documents"]),
+            Table("pages", "most visited pages", _PAGE_COLUMNS, lists["pages"]),
+            Table("statuses", "by status", ("status", "crawler", "visits"), statuses),
+            Table("days", "by day, the latest first", ("date", "crawler", "visits"), days),
+            Table("others", "other bots, by the name they give", ("name", "visits"), others),
+        ]
+        wasted = ("redirects", "errors", "parameters")
         return CrawlReport(
             tables,
             {"listed": len(self._listed or ()), "pages_beyond": self._pages_beyond},
             dict(self.lines),
             sum(row[1] for row in crawlers),
+            sum(visits for (_, figure), visits in self._figures.items() if figure in wasted),
             sum(row[_FIGURES.index("fake") + 1] for row in crawlers),
             notes=list(self._notes()),
             problems=[],
         )
+
+    def _compared(
+        self,
+        lists: Mapping[str, Sequence[_Row]],
+        got: Collection[str],
+        listed: Mapping[str, str],
+        reason_of: Callable[[str], str] | None,
+    ) -> list[Table]:
+        """What the pages that crawlers `got`, and the other answers, tell of the listed URLs."""
+        failing = [row for row in lists["wasted"] if row[2] in listed and row[2] not in got]
+        asked = {path for _, _, path in self._pages}
+        never = [(url,) for page, url in listed.items() if page not in asked]
+        missing = _not_listed(lists["pages"], listed, reason_of)
+        of_all = f"of {len(listed):,}"
+        pages = len({row[2] for row in failing})
+        return [
+            Table("listed_failing", f"listed, and no crawler got them: {pages:,} {of_all}", _PAGE_COLUMNS, failing),
+            Table("never_crawled", f"listed, and never requested: {len(never):,} {of_all}", ("URL",), never),
+            Table("not_listed", f"crawled, and not listed: {len(missing):,}", _NOT_LISTED_COLUMNS, missing),
+        ]
 
     def _notes(self) -> Iterator[str]:
         read, unreadable, too_long = (self.lines[what] for what in ("read", "unreadable", "too long"))
@@ -260,17 +319,37 @@ class VisitCounter:
             yield f"visits to pages that are in no list, because there were too many: {self._pages_beyond:,}"
 
 
+def _rows(found: Mapping[tuple[int, str], Counter[str]]) -> list[_Row]:
+    """Visits by status and path, the most first."""
+    rows = [(visits.total(), status, path, sorted(visits)) for (status, path), visits in found.items()]
+    return sorted(rows, key=lambda row: (-row[0], row[2], row[1]))
+
+
+def _crossed(table: Table) -> Table:
+    """A table of visits by crawler and something else, with a column for each crawler."""
+    what = next(column for column in table.columns if column not in ("crawler", "visits"))
+    found: dict[Any, Counter[str]] = defaultdict(Counter)
+    for value, name, visits in table.rows:
+        found[value][name] += visits
+    totals = sum(found.values(), Counter[str]())
+    names = [name for name, _ in totals.most_common()]
+    rows = [(value, *(visits[name] for name in names)) for value, visits in found.items()]
+    return Table(table.name, table.title, (what, *names), rows)
+
+
 def _not_listed(
-    pages: Iterable[tuple[int, str, int, str]], listed: Mapping[str, str], reason_of: Callable[[str], str] | None
+    pages: Iterable[_Row], listed: Mapping[str, str], reason_of: Callable[[str], str] | None
 ) -> list[tuple[int, str, list[str], str]]:
-    missing: dict[str, Counter[str]] = defaultdict(Counter)
-    for _, name, visits, path in pages:
+    """The pages that crawlers got and that are not listed, with the reason, if that is known."""
+    missing: dict[str, tuple[int, set[str]]] = {}
+    for visits, _, path, names in pages:
         if path not in listed and mimetypes.guess_type(path)[0] in _PAGE_TYPES:
-            missing[path][name] += visits
-    most_visited = sorted(missing.items(), key=lambda item: (-item[1].total(), item[0]))
+            before, known = missing.get(path, (0, set()))
+            missing[path] = before + visits, known.union(names)
+    most_visited = sorted(missing.items(), key=lambda item: (-item[1][0], item[0]))
     return [
-        (found.total(), path, sorted(found), reason_of(path) if reason_of and number < MAX_REASONS else "")
-        for number, (path, found) in enumerate(most_visited)
+        (visits, path, sorted(names), reason_of(path) if reason_of and number < MAX_REASONS else "")
+        for number, (path, (visits, names)) in enumerate(most_visited)
     ]
 
 

@@ -101,6 +101,16 @@ def crawler_of_agent(agent: str) -> Crawler | None:
     return _crawler_of_text(agent[:MAX_AGENT_CHARS])
 
 
+_BOT: Final = re.compile(r"[\w.-]{0,40}(?:bot|crawler|spider)\b[\w.-]{0,20}", re.IGNORECASE)
+
+
+@lru_cache(10_000)
+def bot_of_agent(agent: str) -> str | None:
+    """The name that a program gives which calls itself a bot, a crawler or a spider; None for others."""
+    match = _BOT.search(agent[:MAX_AGENT_CHARS])
+    return match and match[0]
+
+
 @lru_cache(10_000)
 def _crawler_of_text(text: str) -> Crawler | None:
     match = _TOKENS.search(text.lower())

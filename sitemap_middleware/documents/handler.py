@@ -30,7 +30,6 @@ from .no_sitemap_reasons import (
     UNKNOWN_TENANT_REASON,
     UNTRUSTED_HOST_REASON,
     UNTRUSTED_ROOT_REASON,
-    BeingGenerated,
     NoSitemapReasons,
     Unavailable,
 )
@@ -253,13 +252,13 @@ class SitemapHandler:
                 run_in_background(partial(resolve, found, partial(publish, prepare())))
             wait((found,), DEADLINE_SECONDS)
             return found.result() if found.done() else last_good
-        except BeingGenerated:
-            if last_good is None:
-                raise
-            return last_good
-        except StoreError as error:  # the circuit breaker has logged it
+        except (StoreError, Unavailable) as error:  # the circuit breaker has logged a failure of the store
             log.debug("the sitemap cannot be made: %s", error)
-            raise Unavailable("its store does not answer") from error
+            if last_good is not None:
+                return last_good
+            if isinstance(error, StoreError):
+                raise Unavailable("its store does not answer") from error
+            raise
 
     def _prepare(self, site: Site, request: Request) -> tuple[RobotsRules, RefreshMarks]:
         """Save what was observed, and ask the app for what is not known; what `refresh` asked for, and robots.txt."""

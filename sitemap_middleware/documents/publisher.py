@@ -17,11 +17,12 @@ from ..http.robots_parser import RobotsRules
 from ..listing.candidates import SiteSnapshot
 from ..listing.entries import EntryBuilder
 from ..listing.provider_items import as_values_error
+from ..listing.site_signals_cache import Parts
 from ..models import Site
 from ..observe.refresh import RefreshMarks
 from ..options.table import Options
 from ..routing.route_table import RouteTable
-from ..stores.base import UNLEARNED_PART, PartState, Store
+from ..stores.base import Store
 from ..stores.breaker import StoreClock
 from ..util import reset_after_fork, resolve, run_in_background
 from .changes import Change, settled
@@ -117,21 +118,20 @@ class Publisher:
         return None if document is None or (document.until or math.inf) <= self._clock() else document
 
     def look_for_loss(self, site: Site) -> None:
-        """Begin anew if the store has lost pages of a site since its documents were made: only learned ones may go.
+        """Begin anew if the store has lost what it held of a site, before own requests fill it again.
 
-        Before own requests, which would fill it again. Raises `BeingGenerated`: the last good documents have what
-        was lost.
+        Raises `BeingGenerated`: the last good documents have what was lost.
         """
-        sitemap = self.sitemap(site)
-        earlier = sitemap.states
-        if not earlier:
-            return
-        states = sitemap.states = self._store.parts(site.store_key)
-        nothing = PartState(0, 0)
-        has_fewer = states.get(UNLEARNED_PART, nothing).pages < earlier.get(UNLEARNED_PART, nothing).pages
-        # The version of a part only grows, unless an earlier copy of the store took its place.
+        self._states(self.sitemap(site), site)
+
+    def _states(self, sitemap: SiteSitemap, site: Site) -> Parts:
+        """The parts of a site in the store. Raises `BeingGenerated` if it has lost what it held since the last time."""
+        earlier, states = sitemap.states, self._store.parts(site.store_key)
+        sitemap.states = states
+        newest = max((part.version for part in earlier.values()), default=0)
+        # A version only grows, unless an earlier copy of the store took its place.
         is_older = any(number in states and states[number].version < part.version for number, part in earlier.items())
-        if has_fewer or is_older or not states:
+        if earlier and (is_older or not states or any(part.since > newest for part in states.values())):
             log.warning(
                 "the sitemap's store has lost what it held of %s: it was emptied, or an earlier copy took its place;"
                 " what was lost is learned again",
@@ -139,22 +139,21 @@ class Publisher:
             )
             self._on_loss(site)
             raise BeingGenerated
+        return states
 
     def find_document(
         self, site: Site, table: RouteTable, rules: RobotsRules, request: Request, *, path: str, marks: RefreshMarks
     ) -> Document | None:
-        """The document of a path as it is now, or the last good one; None if there is none of that path.
+        """The document of a path as it is now; None if there is none of that path.
 
-        One thread at a time brings a site's documents up to date; meanwhile others get the last good ones.
+        One thread at a time brings a site's documents up to date.
 
-        Raises `Unavailable`, or `StoreError` if the store fails: it cannot be made now, and there is no earlier one.
+        Raises `Unavailable`, or `StoreError` if the store fails: it cannot be made now.
         """
         sitemap = self.sitemap(site)
         is_first = sitemap.in_memory(path) is None
         if not sitemap.lock.acquire(timeout=FIRST_WAIT_SECONDS if is_first else WAIT_SECONDS):
-            if (last_good := sitemap.in_memory(path)) is None:
-                raise BeingGenerated
-            return last_good
+            raise BeingGenerated
         try:
             snapshot = SiteSnapshot(site, table, self._store, rules, self._store_clock.now(), request.async_collector)
             checked = self._generation, self._clock()
@@ -168,9 +167,7 @@ class Publisher:
             sitemap.checked = None if sitemap.made_of is None else checked
         except (StoreError, Unavailable):
             sitemap.made_of = sitemap.checked = None  # XML may be missing: the next request looks at everything
-            if (last_good := sitemap.in_memory(path)) is None:
-                raise
-            return last_good
+            raise
         finally:
             sitemap.lock.release()
         return document
@@ -188,7 +185,7 @@ class Publisher:
         made_of = (version, snapshot.table, snapshot.rules.text, marks)
         if sitemap.made_of == made_of and 0 <= now - sitemap.made_at < self._options.max_age:
             return
-        states = sitemap.states = store.parts(site.store_key)
+        states = self._states(sitemap, site)
         context = self._entries.evaluation_context(snapshot, states, version)
         sources = part_sources(
             self._entries, self._options.max_age, context, states, marks, keep_changes=self._options.keeps_changes

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple, Protocol, get_args, get_origin, get_t
 
 from ..models import BaseURL, Page, PageLimits, StoreKey
 
-SCHEMA_VERSION: Final = 7
+SCHEMA_VERSION: Final = 8
 """Part of the names of all tables and keys. Raise it with every change of these or of the meaning of a page's fields:
 the new version starts empty, and processes of both versions work side by side while a deployment rolls on.
 """
@@ -46,6 +46,8 @@ class PartState(NamedTuple):
     """The site's version when one of its pages last changed."""
     pages: int
     """How many pages it has now, at least one."""
+    since: int = 0
+    """The site's version when it got its first page: later than all known versions if the store was emptied since."""
 
 
 class Store(Protocol):
@@ -251,9 +253,10 @@ def plan_write(
             saved[path] = part
     # A time, in microseconds, so that a restored or emptied store repeats no version.
     version = max(state.version + 1, time.time_ns() // 1000)
+    since = min((part.since for part in state.parts.values()), default=version)
     changed = {*saved.values(), *removed.values()}
     parts = {
-        number: PartState(version if number in changed else state.parts[number].version, pages_now)
+        number: PartState(version if number in changed else state.parts[number].version, pages_now, since)
         for number, pages_now in sorted(counts.items())
         if pages_now > 0
     }

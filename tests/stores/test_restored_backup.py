@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from sitemap_middleware import sitemap
 from sitemap_middleware.stores import sql
 from sitemap_middleware.stores.base import SCHEMA_VERSION
 
@@ -133,5 +134,20 @@ def test_pages_are_listed_and_read_again_at_once_after_a_loss(engine: SQLite, lo
         site.clock.pass_(1)
         site.visit("/posts/old", "/posts/new", "/drafts/one")
         assert sorted(site.locs()) == everything, "the robots meta tag was read again"
+    finally:
+        site.app.close()
+
+
+def test_a_page_that_values_no_longer_give_is_no_loss(engine: SQLite, caplog: pytest.LogCaptureFixture) -> None:
+    posts = [{"slug": "one"}, {"slug": "two"}]
+    marks = {"/posts/{slug}": sitemap(values=lambda: posts)}
+    site = SampleSite("wsgi", {"/": Page(), "/posts/{slug}": Page()}, marks=marks, max_age=0, store=engine.url)
+    try:
+        for given in (posts.copy(), posts[:1], posts.copy(), posts[1:]):
+            posts[:] = given
+            site.clock.pass_(60)
+            site.visit("/posts/one", "/posts/two")
+            assert sorted(site.locs()) == [f"{LOCAL}/", *(f"{LOCAL}/posts/{post['slug']}" for post in given)]
+        assert caplog.records == []
     finally:
         site.app.close()

@@ -220,3 +220,33 @@ def test_message_says_what_is_wrong_in_the_file(name: str, tmp_path: Path) -> No
     (tmp_path / "sitemap.xml").write_text(content, "utf-8")
     found = check(tmp_path / "sitemap.xml", "https://example.com/sitemap.xml", Settings())
     assert [finding.text for finding in found] == [text]
+
+
+def dated(start: int, many: int, date: str) -> str:
+    return "".join(
+        f"<url><loc>https://example.com/{number}</loc><lastmod>{date}</lastmod></url>"
+        for number in range(start, start + many)
+    )
+
+
+def found_in(folder: Path) -> list[tuple[str, str, str]]:
+    found = asyncio.run(check_sitemap(FileSource(folder), Settings())).findings
+    return [(finding.code, Path(finding.document).name, finding.text) for finding in found]
+
+
+def test_values_that_are_nearly_all_equal_are_told_of_a_document_or_of_all(tmp_path: Path) -> None:
+    (tmp_path / "a.xml").write_text(listed(dated(0, 40, "2024-05-01"), dated(40, 2, "2024-05-02")))
+    others = "".join(dated(100 + day, 1, f"2024-06-{day:02}") for day in range(1, 31))
+    (tmp_path / "b.xml").write_text(listed(others))
+    assert found_in(tmp_path) == [("lastmod-all-equal", "a.xml", "40 of 42 URLs have lastmod 2024-05-01")]
+    (tmp_path / "b.xml").write_text(listed(dated(100, 30, "2024-05-01")))
+    assert found_in(tmp_path) == [("lastmod-all-equal", tmp_path.name, "70 of 72 URLs have lastmod 2024-05-01")]
+
+
+def test_of_two_schemes_each_url_of_the_rarer_one_is_named(tmp_path: Path) -> None:
+    urls = [f"https://example.com/{number}" for number in range(5)] + ["http://example.com/a", "http://example.com/b"]
+    (tmp_path / "a.xml").write_text(urlset(*urls))
+    assert found_in(tmp_path) == [
+        ("loc-mixed-schemes", "a.xml", "5 other URLs begin with https://example.com"),
+        ("loc-mixed-schemes", "a.xml", "5 other URLs begin with https://example.com"),
+    ]

@@ -92,12 +92,12 @@ def test_one_truth_gives_one_report_in_every_format(name: str, suffix: str, site
     assert {(line["status"], line["visits"]) for line in found["statuses"] if line["crawler"] == "Googlebot"} == {
         (200, 11), (301, 1), (304, 1), (404, 1),
     }  # fmt: skip
-    pages = {(line["path"], line["crawler"], line["status"]): line["visits"] for line in found["pages"]}
-    assert pages["/menu", "Googlebot", 200] == 3
-    assert pages["/café", "Googlebot", 200] == 2
+    pages = {(line["path"], line["status"]): (line["visits"], line["crawlers"]) for line in found["pages"]}
+    assert pages["/menu", 200] == (4, ["Googlebot", "bingbot"])
+    assert pages["/café", 200] == (2, ["Googlebot"])
     assert {(line["path"], line["status"]) for line in found["wasted"]} == {("/gone", 404), ("/moved", 301)}
-    assert found["parameters"] == [{"path": "/menu", "visits": 1}]
-    assert {(line["path"], line["crawler"]) for line in found["documents"]} == {
+    assert found["parameters"] == [{"path": "/menu", "visits": 1, "parameters": ["page"]}]
+    assert {(line["path"], *line["crawlers"]) for line in found["documents"]} == {
         ("/sitemap.xml", "Googlebot"), ("/robots.txt", "bingbot"),
     }  # fmt: skip
     assert found["never_crawled"] == ["https://bakery.example/new"]
@@ -120,7 +120,7 @@ def test_a_log_may_change_its_format_and_come_by_standard_input() -> None:
 def test_only_visits_since_a_moment_count(tmp_path: Path) -> None:
     found = report(write_log(tmp_path / "access.log", "combined", TRUTH), "--since", "2025-11-25")
     assert [(line["crawler"], line["visits"]) for line in found["crawlers"]] == [("Googlebot", 1)]
-    assert found["pages"] == [{"path": "/menu", "crawler": "Googlebot", "status": 200, "visits": 1}]
+    assert found["pages"] == [{"path": "/menu", "crawlers": ["Googlebot"], "status": 200, "visits": 1}]
     assert found["lines"]["earlier"] == 17
 
 
@@ -131,6 +131,29 @@ def test_lines_of_other_hosts_do_not_count(sitemap_file: Path, tmp_path: Path) -
     assert report(log, "--host", "shop.example")["crawlers"][0]["visits"] == 2
     found = report(log, "--sitemap", sitemap_file)
     assert (found["crawlers"][0]["visits"], found["lines"]["other hosts"]) == (1, 2)
+
+
+def test_a_listed_page_that_answers_with_errors_was_requested(sitemap_file: Path, tmp_path: Path) -> None:
+    hits = [
+        Hit("/"),
+        Hit("/menu", status=500),
+        Hit("/menu", status=301, agent=BINGBOT),
+        Hit("/new", status=404),
+        Hit("/new"),
+    ]
+    found = report(write_log(tmp_path / "access.log", "combined", hits), "--sitemap", sitemap_file)
+    assert [(line["path"], line["status"], line["crawlers"]) for line in found["listed_failing"]] == [
+        ("/menu", 301, ["bingbot"]), ("/menu", 500, ["Googlebot"]),
+    ]  # fmt: skip
+    assert found["never_crawled"] == ["https://bakery.example/find?q=rye"]
+
+
+def test_bots_that_are_not_known_are_counted_by_the_name_they_give(tmp_path: Path) -> None:
+    agents = ["Mozilla/5.0 (compatible; AhrefsBot/7.0; +http://ahrefs.com/robot/)", "SemrushBot-SA/0.97", "curl/8.0"]
+    log = write_log(tmp_path / "access.log", "combined", [Hit("/", agent=agent) for agent in agents * 2])
+    found = report(log)
+    assert [(line["name"], line["visits"]) for line in found["others"]] == [("AhrefsBot", 2), ("SemrushBot-SA", 2)]
+    assert found["crawlers"] == []
 
 
 def test_an_app_says_why_a_crawled_page_is_not_listed(tmp_path: Path) -> None:
@@ -154,7 +177,13 @@ def test_an_app_says_why_a_crawled_page_is_not_listed(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def network(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+def known() -> set[str]:
+    """The names that DNS knows."""
+    return {"crawl-1.googlebot.com", "developers.google.com"}
+
+
+@pytest.fixture
+def network(known: set[str], monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """DNS knows Google's crawler; operators' files answer with one network. The set says what was asked."""
     asked: set[str] = set()
 
@@ -167,7 +196,9 @@ def network(monkeypatch: pytest.MonkeyPatch) -> set[str]:
         return "crawl-1.googlebot.com", "0"
 
     def addresses(name: str, *_: Any, **__: Any) -> list[Any]:
-        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (REAL, 0))] if name == "crawl-1.googlebot.com" else []
+        if name not in known:
+            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (REAL, 0))]
 
     class Operators(urllib.request.HTTPSHandler):
         def https_open(self, request: urllib.request.Request) -> Any:
@@ -213,6 +244,13 @@ def test_dns_and_published_ranges_tell_fakes(network: set[str], tmp_path: Path) 
     assert {line["path"] for line in found["pages"]} == {"/a", "/d", "/e", "/f"}
     assert "no route to host" in result.stderr
     assert "8.8.8.8" not in network  # its operator publishes ranges alone
+
+
+def test_dns_that_is_filtered_calls_nobody_fake(known: set[str], network: set[str], tmp_path: Path) -> None:
+    known.clear()
+    result = run(write_log(tmp_path / "access.log", "combined", SENDERS), "--verify", "--json")
+    assert identities(json.loads(result.stdout)) == {"Googlebot": (0, 5, 0), "GPTBot": (1, 0, 1)}
+    assert "DNS does not know developers.google.com here" in result.stderr
 
 
 # Hostile logs
@@ -292,7 +330,7 @@ def test_the_page_of_html_needs_nothing_else_and_escapes(sitemap_file: Path, tmp
 
 def test_text_has_the_figures(sitemap_file: Path, tmp_path: Path) -> None:
     text = run(write_log(tmp_path / "access.log", "combined", TRUTH), "--sitemap", sitemap_file).stdout
-    assert "visits of crawlers 16, fake 0, lines read 20" in text
-    assert "listed, and not crawled: 1 of 4" in text
+    assert "visits of crawlers 16, wasted 3, fake 0, lines read 20" in text
+    assert "listed, and never requested: 1 of 4" in text
     assert "crawled, and not listed: 2" in text
     assert "https://bakery.example/new" in text
