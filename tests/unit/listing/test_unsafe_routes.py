@@ -13,7 +13,7 @@ ACTIONS = """
 /upload /restore /test /debug /admin/run-jobs /run /trigger /sync /clearCache /clear-cache /clearcache
 /sendMail /send-mail /tasks/run /task/nightly /job/nightly /signOut /SignOut /logOut /auth/logout/
 /accounts/log-out /session/logoff /import /export /switch /backup/create /db/backup /server/start /db-cleanup
-/admin/clean-up /purge_cache /shutdown /reset-password /payments/webhooks /stripe-webhook /reload /gc /gc_run
+/admin/clean-up /purge_cache /reset-password /payments/webhooks /stripe-webhook /reload /gc /gc_run
 /delete-all-users /remove/all /refresh /refresh_token /logout-all /sign_out_everywhere /backup /stripe-webhook
 /my-logout
 """
@@ -132,7 +132,7 @@ import_guide testimonials addons how_to_delete static view3 _
 HEALTH_CHECKS = """
 /health /healthz /livez /readyz /ping /metrics /version /heartbeat /up /status /alive /ready /stats.json
 /health/live /health/ready /health/db /api/health /api/v1/healthz /_health /__health__ /_ah/health /-/ready /x/healthz
-/misc/ping /app/health /server/metrics /en/app/health /health.html /healthcheck.php /Health /HEALTHZ/ /health-check/ /actuator/info /server-status /.health /internal/ping
+/misc/ping /app/health /server/metrics /en/app/health /health.html /healthcheck.php /Health /HEALTHZ/ /health-check/ /actuator/info /server-status /.health /internal/ping /shutdown /server/reboot
 """
 
 NO_HEALTH_CHECKS = """
