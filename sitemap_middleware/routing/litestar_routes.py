@@ -27,7 +27,7 @@ from ..options.decorator import (
     settings_of,
 )
 from .framework_detection import framework_app
-from .route_discovery import Position, RouterPaths, media_type_reason, with_outer_settings
+from .route_discovery import NEEDS_QUERY, Position, RouterPaths, media_type_reason, with_outer_settings
 
 _DOCUMENTATION: Final = "it is Litestar's own documentation of the API"
 _DOCUMENTATION_MODULES: Final = ("litestar.openapi.", "litestar._openapi.")
@@ -152,7 +152,8 @@ def _hidden_reason(route: Any, handler: Any) -> HiddenReason | None:
     media_type = getattr(handler.media_type, "value", handler.media_type) or ""
     if media_type == MediaType.JSON.value and _may_return_response(returned):
         media_type = ""  # Litestar's own guess: the response that is returned decides
-    return media_type_reason(media_type)
+    query = route.route_handler_map["GET"][1].expected_query_params
+    return media_type_reason(media_type) or (NEEDS_QUERY if any(part.is_required for part in query) else None)
 
 
 def _may_return_response(returned: Any) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from ..evidence.observations import INDEXABLE_TYPES
 from ..models import Context, HiddenReason, PathBuilder, Route, RouteSettings
@@ -184,6 +184,10 @@ def with_outer_settings(routes: Iterable[Route], *outer: RouteSettings) -> Itera
             merged = merge_settings(merged, settings)
         merged, reason = inherited_settings(route.path, route.settings, merged)
         yield route._replace(settings=merged, not_learned_reason=reason or route.not_learned_reason)
+
+
+NEEDS_QUERY: Final = HiddenReason("it needs a query parameter")
+"""The reason if a route has a query parameter that each request must give."""
 
 
 def media_type_reason(media_type: str | None) -> HiddenReason | None:

@@ -25,7 +25,7 @@ from ..options.decorator import (
 )
 from ..util import WarnOnce
 from .framework_detection import get_attribute, layers
-from .route_discovery import Position, RouterPaths, media_type_reason, on_free_paths, with_outer_settings
+from .route_discovery import NEEDS_QUERY, Position, RouterPaths, media_type_reason, on_free_paths, with_outer_settings
 from .static_html_files import html_files
 
 _INTERNAL_MODULE: Final = "fastapi.applications"
@@ -289,4 +289,16 @@ def _hidden_reason(route: Any, original: Any) -> HiddenReason | None:
             return reason
         if not getattr(route, "include_in_schema", True):
             return _NOT_IN_SCHEMA
+        if (dependant := getattr(route, "dependant", None)) is not None and _needs_query(dependant):
+            return NEEDS_QUERY
     return None
+
+
+def _needs_query(dependant: Any) -> bool:
+    """Whether an endpoint of FastAPI, or what it depends on, has a query parameter without a default."""
+    for info in (field.field_info for field in dependant.query_params):
+        if info.is_required():
+            parts = getattr(info.annotation, "model_fields", None)  # a model has a parameter for each field
+            if parts is None or any(part.is_required() for part in parts.values()):
+                return True
+    return any(map(_needs_query, dependant.dependencies))

@@ -58,6 +58,16 @@ def with_plugin(*handlers: Any, **options: Any) -> Litestar:
 # What a handler declares
 
 
+@get("/it", media_type=MediaType.HTML)
+async def asks(word: str) -> str:
+    return word
+
+
+@get("/it", media_type=MediaType.HTML)
+async def pages(page: int = 1) -> str:
+    return str(page)
+
+
 def answering(kind: Any, **options: Any) -> Any:
     """A handler that declares what it returns."""
 
@@ -81,6 +91,8 @@ def answering(kind: Any, **options: Any) -> Any:
         (answering(Template | Redirect), None),
         (answering(ASGIResponse), None),
         (answering(ASGIApp), None),
+        (asks, "it needs a query parameter"),
+        (pages, None),
     ],
 )
 def test_a_handler_that_declares_no_page_waits_for_a_response_that_is_one(handler: Any, reason: str | None) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import itertools
 import os
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
-from fastapi import APIRouter, FastAPI
+from fastapi import APIRouter, Depends, FastAPI, Query
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from pydantic import BaseModel
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
@@ -234,6 +235,43 @@ def test_a_declared_response_class_tells_pages_from_data(response_class: Any, ex
     router.get("/x", **{"response_class": response_class} if level == "route" else {})(html)
     app.include_router(router, **settings if level == "include" else {})
     assert listed(app) == expected
+
+
+class Filter(BaseModel):
+    word: str = ""
+
+
+class Search(BaseModel):
+    word: str
+
+
+def asks(word: str) -> str:
+    return word
+
+
+def optional(word: str | None = None, page: Annotated[int, Query()] = 1) -> str:
+    return str(page)
+
+
+def filters(given: Annotated[Filter, Query()]) -> str:
+    return given.word
+
+
+def searches(given: Annotated[Search, Query()]) -> str:
+    return given.word
+
+
+def depends(word: Annotated[str, Depends(asks)]) -> str:
+    return word
+
+
+@pytest.mark.parametrize("prefix", ["", "/in"])
+def test_a_route_that_needs_a_query_parameter_is_not_listed_before_a_visit(prefix: str) -> None:
+    app, router = FastAPI(), APIRouter(default_response_class=HTMLResponse)
+    for view in (asks, optional, filters, searches, depends):
+        router.get(f"/{view.__name__}")(view)
+    app.include_router(router, prefix=prefix)
+    assert listed(app) == [f"{prefix}/filters", f"{prefix}/optional"]
 
 
 def test_routers_are_listed_at_any_depth_under_all_their_prefixes() -> None:
