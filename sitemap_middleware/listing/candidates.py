@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, takewhile
 from typing import Final, NamedTuple
 from urllib.parse import unquote
 
@@ -64,13 +64,20 @@ def provider_candidates(
     """The pages that a provider enumerates of its routes, each once. Raises `ValuesError` if the provider fails.
 
     A view may also have static routes, by default parameters. They follow at the end, unless the provider gives them.
+    Of two providers of Django's `Sitemap` classes, the first has the pages that both give.
     """
     site, table = snapshot.site, snapshot.table
+    before = takewhile(lambda other: other[0] is not provider, table.providers(site).values())
+    earlier = [other for other in before if other[0].examples and provider.examples]
+    for other, its_routes in earlier:
+        providers.complete(site, other, its_routes, snapshot.async_collector)
     static = {route.path: route for route in table.static(site) if route.settings.values is provider}
     for pages in providers.pages(site, provider, routes, snapshot.async_collector, report):
         observed = snapshot.find_pages([page.path for page in pages])
         for path, route, entry, loc in pages:
             decoded = decode_path(path)
+            if any(providers.gave(site, other, path) for other, _ in earlier):
+                continue
             if loc is not None:
                 if (owner := table.find_route(site, decoded)) is None:
                     yield Candidate(path, route, None, entry=entry, loc=loc)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 import reprlib
-from collections import deque
 from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from contextvars import Context
 from datetime import date
 from hashlib import blake2b
@@ -14,7 +12,6 @@ from typing import Final
 
 from ..evidence.dates import w3c
 from ..evidence.lastmod import ChangefreqResult, LastmodResult, changefreq, futurity, lastmod
-from ..exceptions import ValuesError
 from ..http.messages import AsyncCollector
 from ..models import Page, Provider, Route, Site, SitemapUrl
 from ..options.entry import EMPTY_ENTRY
@@ -96,9 +93,7 @@ class EntryBuilder:
     def complete_routes(self, site: Site, table: RouteTable, async_collector: AsyncCollector | None = None) -> None:
         """Read the providers that this process has not read and whose routes match no path before they are read."""
         for provider, routes in table.providers(site).values():
-            if provider.examples and not self._providers.were_read(site, provider):
-                with suppress(ValuesError):  # the next reader of its pages gets the error
-                    deque(self._providers.pages(site, provider, routes, async_collector, ProviderReport()), maxlen=0)
+            self._providers.complete(site, provider, routes, async_collector)
 
     def paths_to_request(self, context: EvaluationContext, *, observed: bool) -> list[str]:
         """The decoded paths of static routes of which, or of whose HTML, nothing is known; and those `observed`."""

@@ -11,6 +11,7 @@ import asyncio
 import threading
 import time
 import weakref
+from collections import deque
 from collections.abc import (
     AsyncGenerator,
     AsyncIterable,
@@ -122,17 +123,18 @@ class Providers:
             raise report.failure from error.__cause__
         self._paths[site.store_key, provider] = paths
 
-    def is_provided(self, site: Site, route: Route, path: str) -> bool | None:
-        """Whether a route's provider gave a percent-encoded path when it was last read to its end.
-
-        None if the route has no provider, or if this process has not read it.
-        """
-        paths = None if route.settings.values is None else self._paths.get((site.store_key, route.settings.values))
+    def gave(self, site: Site, provider: Provider, path: str) -> bool | None:
+        """Whether a provider gave a percent-encoded path when this process last read it to its end; None if never."""
+        paths = self._paths.get((site.store_key, provider))
         return None if paths is None else hash(path) in paths
 
-    def were_read(self, site: Site, provider: Provider) -> bool:
-        """Whether this process has read the items of a provider to their end."""
-        return (site.store_key, provider) in self._paths
+    def complete(
+        self, site: Site, provider: Provider, routes: Sequence[Route], async_collector: AsyncCollector | None
+    ) -> None:
+        """Read a provider whose routes match no path before it is read, unless this process has read it."""
+        if provider.examples and (site.store_key, provider) not in self._paths:
+            with suppress(ValuesError):  # the next reader of its pages gets the error
+                deque(self.pages(site, provider, routes, async_collector, ProviderReport()), maxlen=0)
 
     def _batches(
         self,

@@ -178,7 +178,8 @@ class Ingester:
             return None
         observation: Observation | None = None
         with self._tracker.log_fault.guard("a response could not be read"):  # continue with the rest of the batch
-            provided = None if route.builder is None else self._providers.is_provided(response.site, route, path)
+            provider = route.settings.values
+            provided = provider and self._providers.gave(response.site, provider, path)
             learned = not route.static and not provided
             may_be_provided = route.builder is not None and provided is not False
             observation = parse_response(

@@ -332,6 +332,18 @@ def test_routes_whose_pages_a_sitemap_class_lists_are_decided() -> None:
     assert not any(report.undecided for report in reports.values())
 
 
+class Recent(Posts):
+    priority = 0.9
+    slugs = ("second", "third")
+
+
+def test_a_page_of_two_sitemap_classes_is_listed_once() -> None:
+    project = Project(SITE, SITEMAP_SITEMAPS={"recent": Recent, "posts": Posts})
+    posts = [path for path in project.listed() if path.startswith("/posts/")]
+    assert sorted(posts) == ["/posts/first/", "/posts/k\u00e4se/", "/posts/second/", "/posts/third/"]
+    assert project.entries()["/posts/second/"]["priority"] == "0.9", "as the first class has it"
+
+
 def test_the_decorator_comes_before_a_sitemap_class() -> None:
     about = sitemap(priority=0.9)(view_of_page())
     project = Project([path("", page, name="home"), path("about/", about, name="about")], SITEMAP_SITEMAPS=SECTIONS)
