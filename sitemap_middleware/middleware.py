@@ -58,6 +58,8 @@ class SitemapOptions(TypedDict, total=False):
     enabled: bool
     sections: Mapping[str, Values] | Literal[True] | None
     feed: str | None
+    images: bool | int
+    alternates: bool
     report: str | None
     authorize: Callable[[ReportRequest], Permission | Awaitable[Permission]] | None
 
@@ -98,6 +100,8 @@ class SitemapMiddleware:
         sections: pages that no route gives, by the name of their document: ``{"guides": all_guides}``; or True for
             documents of each route with parameters.
         feed: the path of an Atom feed of what changed in the sitemap.
+        images: whether the images that pages show are listed: True for 25 of each page, or another number.
+        alternates: whether the versions in other languages that pages name are listed.
         report: the path of pages for people that show what is listed and why. Needs the extra `report`.
         authorize: decides who may read the report: a function that is given a `ReportRequest`.
 

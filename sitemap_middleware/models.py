@@ -220,6 +220,8 @@ class Page(NamedTuple):
     unconfirmed_status: int = 0
     links: str = ""
     """The `path_digest` of each path of its own site that it links to, in 8 characters, with blanks between them."""
+    shown: str = ""
+    """Its images and its versions in other languages, if options ask for them (see `shown_facts`)."""
 
 
 class PageLimits(NamedTuple):

@@ -20,6 +20,7 @@ from ..http.captured_response import KEPT_BODY_BYTES, MAX_HTML_BYTES
 from .content_digest import content_digest, dates_modified, parse_scripts
 from .dates import w3c
 from .response_headers import SEARCH_ENGINES, RobotsDirectives, parse_robots, refresh_target
+from .shown_facts import NOTHING, Wanted, image_references, version_references
 
 MAX_DEPTH: Final = 400
 MAX_LINKS: Final = 64
@@ -80,6 +81,9 @@ class HtmlFacts(NamedTuple):
     links: tuple[str, ...] = ()
     """The targets of its first and its last links."""
     is_api_documentation: bool = False
+    images: tuple[str, ...] = ()
+    versions: tuple[tuple[str, str], ...] = ()
+    """Its versions in other languages: codes and URLs."""
 
 
 def parse_html(
@@ -90,11 +94,13 @@ def parse_html(
     is_truncated: bool = False,
     is_xml: bool = False,
     max_links: int = MAX_LINKS,
+    wanted: Wanted = NOTHING,
 ) -> HtmlFacts:
     """Parse an HTML body, or the beginning of one, in bounded time.
 
     `charset` is that of the Content-Type, and `path` the page's own. `is_xml` says whether browsers read it as XML,
-    and so many links are read from its beginning and from its end.
+    `max_links` says how many links are read from its beginning and from its end, and `wanted` whether its images and
+    versions are.
     """
     unread = ""
     if is_truncated or len(body) > MAX_HTML_BYTES:
@@ -118,6 +124,11 @@ def parse_html(
         links=_links(tree, base, max_links),
         is_api_documentation=tree.css_first(_API_DOCUMENTATION) is not None,
     )
+    if wanted.images and not unread:
+        facts = facts._replace(images=tuple(_resolved(image.strip(), base) for image in image_references(tree, data)))
+    if wanted.alternates:
+        versions = ((code, _resolved(url.strip(), base)) for code, url in version_references(tree))
+        facts = facts._replace(versions=tuple(versions))
     content = None if unread else content_digest(tree, data, path)  # last, because it takes the tree apart
     if content is None:
         return facts._replace(unread_reason=unread or "says more than can be compared in time")

@@ -18,6 +18,7 @@ from ..models import Page
 from .dates import CLOCK_SKEW_SECONDS, timestamp_of_w3c
 from .observations import HTML_TYPES, Observation, is_conclusive
 from .page_verdict import GONE_STATUSES, is_listable
+from .shown_facts import agreed
 from .value_history import GENERATED_DATE_SECONDS, VOLATILE, History, add_sighting
 
 REFRESH_SECONDS: Final = 60 * 60
@@ -103,6 +104,7 @@ def merge(page: Page | None, observation: Observation) -> Page:
             "unread_reason": observation.unread_reason,
             "without_path": observation.without_path,
             "links": observation.links,
+            "shown": agreed(page.shown, observation.shown) if observation.shown else "",
         }
     elif observation.unread_reason and not page.read_at:
         changes["unread_reason"] = observation.unread_reason

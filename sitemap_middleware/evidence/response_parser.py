@@ -16,6 +16,7 @@ from .dates import parse_last_modified
 from .html_facts import HtmlFacts, is_text, parse_html
 from .observations import HTML_TYPES, INDEXABLE_TYPES, Observation, canonical_refusal, refresh_refusal
 from .response_headers import ResponseHeaders
+from .shown_facts import NOTHING, Wanted, facts
 
 UNREADABLE_FILE_REASON: Final = "was sent as a file that could not be read"
 
@@ -58,6 +59,7 @@ def parse_response(
     learned: bool = False,
     may_be_provided: bool = False,
     listed_types: frozenset[str] = INDEXABLE_TYPES,
+    wanted: Wanted = NOTHING,
 ) -> Observation | None:
     """What a response says about the page at `loc`, or None if it says nothing.
 
@@ -93,7 +95,7 @@ def parse_response(
         is_file = headers.has_other_body or not captured.is_readable
         return observation._replace(unread_reason=undecodable or UNREADABLE_FILE_REASON) if is_file else observation
     own_path = urlsplit(loc).path
-    html = _read_html(captured, headers, own_path)
+    html = _read_html(captured, headers, own_path, wanted)
     if html is None:
         return observation._replace(unread_reason=undecodable)
     said = "its robots meta tag says noindex" if html.noindex else ""
@@ -112,17 +114,18 @@ def parse_response(
         without_path=html.without_path,
         stated_date=html.stated_date,
         links=" ".join(links),
+        shown=facts(html.images, html.versions, captured.site, loc, captured.host),
     )
 
 
-def _read_html(captured: CapturedResponse, headers: ResponseHeaders, path: str) -> HtmlFacts | None:
+def _read_html(captured: CapturedResponse, headers: ResponseHeaders, path: str, wanted: Wanted) -> HtmlFacts | None:
     """What a sampled body says; None if its head cannot be read: it may be cut, or bytes in some content coding."""
     sample, codings, charset = captured.body or b"", headers.codings, headers.charset
     body, is_complete = sample, not captured.is_truncated
     if codings:
         body, is_complete = decode_body(sample, codings, MAX_HTML_BYTES)
     is_xml = headers.media_type != "text/html"
-    html = parse_html(body, charset, path=path, is_truncated=not is_complete, is_xml=is_xml)
+    html = parse_html(body, charset, path=path, is_truncated=not is_complete, is_xml=is_xml, wanted=wanted)
     if is_complete or not codings or html.noindex:
         return html
     is_cut = body != sample and len(body) < MAX_HTML_BYTES and not captured.is_truncated

@@ -14,6 +14,7 @@ from typing import Final
 
 from ..models import Page
 from .dates import timestamp_of_w3c
+from .shown_facts import common_images
 from .template_changes import TemplateChanges
 from .value_history import History, is_generated
 
@@ -40,6 +41,8 @@ class SiteSignals:
     deployments: tuple[Period, ...] = ()
     """The first and last date of each deployment, or installation of a package; in order."""
     templates: TemplateChanges = field(default_factory=lambda: TemplateChanges({}))
+    common_images: frozenset[str] = frozenset()
+    """Images that are the site's rather than a page's."""
     until: int | None = None
     """The time up to which the signals are known, if they come from a sample of the pages; None: all, up to now."""
 
@@ -65,7 +68,10 @@ def site_signals(
     """
     dates: list[Collection[int]] = [{moment} for moment in files]
     contents: defaultdict[str, list[History]] = defaultdict(list)
+    read: list[Page] = []
     for page in pages:
+        if page.read_at:
+            read.append(page)
         if page.status != 200:
             continue
         if page.last_modified_history and not is_generated(page.last_modified_history):
@@ -74,7 +80,7 @@ def site_signals(
             dates.append({timestamp_of_w3c(page.stated_date)})
         if page.content_history:
             contents[page.route].append(page.content_history)
-    return SiteSignals(deployments(dates, installed), TemplateChanges(contents), until)
+    return SiteSignals(deployments(dates, installed), TemplateChanges(contents), common_images(read), until)
 
 
 def deployments(dates: Sequence[Collection[int]], installed: Collection[int] = ()) -> tuple[Period, ...]:

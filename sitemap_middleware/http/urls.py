@@ -282,6 +282,17 @@ def absolute_url(base: str, reference: str) -> str | None:
     return url if len(with_entities(url)) <= MAX_LOC_CHARS else None
 
 
+def own_reference(site: Site, loc: str, reference: str, request_host: str) -> str | None:
+    """The encoded path and query of a URL in the page at `loc`; None if it does not stay on its site."""
+    url = absolute_url(loc, reference)
+    if url is None:
+        return None
+    scheme, _, rest = url.partition("://")
+    host, _, path = rest.partition("/")
+    is_own = is_same_site_host(host, site.host) or host == normal_host(request_host, scheme)
+    return f"/{path}" if is_own else None
+
+
 def canonical_hint(path: str, canonical: str) -> str:
     """How to fix a page whose canonical link is another URL. `path` is percent-encoded."""
     resolved = _resolved("", canonical)

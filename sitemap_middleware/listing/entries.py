@@ -7,6 +7,7 @@ import reprlib
 from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextvars import Context
 from datetime import date
+from functools import partial
 from hashlib import blake2b
 from typing import Final
 
@@ -28,7 +29,7 @@ from .candidates import (
     provider_candidates,
     with_pages,
 )
-from .extended_entries import NO_SOURCES, extended
+from .extended_entries import NO_SOURCES, extended, shown_extensions
 from .policy import EvaluationContext, ListingPolicy
 from .provider_items import ProviderReport
 from .provider_reader import Providers
@@ -53,6 +54,7 @@ class EntryBuilder:
     def __init__(self, options: Options, policy: ListingPolicy, providers: Providers) -> None:
         self.policy = policy
         self._options = options
+        self._reads_pages = options.images > 0 or options.alternates
         self._providers = providers
         self._site_signals = SiteSignalsCache()
         self._skipped: dict[tuple[str, str], int] = {}
@@ -156,9 +158,27 @@ class EntryBuilder:
             changefreq_result = changefreq(candidate.page, signals)
             word = changefreq_result.word
         url, sources = SitemapUrl(loc, lastmod_result.text, word, priority), NO_SOURCES
-        if given.extensions is not None or route.settings.extensions is not None:
-            url, sources = extended(url, context.snapshot, given.extensions, route, self._warn_once)
+        shown = None
+        if self._reads_pages and candidate.page is not None and candidate.page.shown:
+            shown = shown_extensions(context, candidate.page, options, partial(self._listed_page, context))
+        if given.extensions is not None or route.settings.extensions is not None or shown is not None:
+            by = {"values": given.extensions, "@sitemap": route.settings.extensions, "the page": shown}
+            url, sources = extended(url, context.snapshot, by, route, self._warn_once)
         return url, lastmod_result, changefreq_result, sources
+
+    def _listed_page(self, context: EvaluationContext, path: str) -> Page | None:
+        """What was observed of the page of a percent-encoded path, if it is listed by all that is known of it alone."""
+        snapshot = context.snapshot
+        page = snapshot.find_pages([path]).get(path)
+        route = snapshot.table.find_route(snapshot.site, decode_path(path))
+        if page is None or route is None:
+            return None
+        provider = route.settings.values
+        if provider is not None and self._providers.gave(snapshot.site, provider, path) is False:
+            return None
+        entry = EMPTY_ENTRY if route.builder is not None and not route.static else None
+        loc, _ = self.policy.evaluate(context, Candidate(path, route, page, entry))
+        return page if loc is not None else None
 
     def _entries(self, context: EvaluationContext, candidates: Iterable[Candidate]) -> Iterator[SitemapUrl]:
         return (entry for _, entry in self._listed(context, candidates))
@@ -205,7 +225,7 @@ class EntryBuilder:
             snapshot.site.base_url,
             [pattern.text for patterns in (options.include, options.exclude, options.learn) for pattern in patterns],
             (options.path, options.priority, options.changefreq, options.max_age_days, sorted(options.media_types)),
-            (options.list_unseen, options.verify, options.section_by_endpoint),
+            (options.list_unseen, options.verify, options.images, options.alternates, options.section_by_endpoint),
             # A date in the future is left out, and one of a clock that is a little ahead is replaced by the present.
             [(given, futurity(given, snapshot.now)) for given in dates],
             snapshot.table.digest,

@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
+from functools import reduce
+from itertools import islice
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
 from ..evidence.dates import timestamp_of
+from ..evidence.shown_facts import images_of, versions_of
 from ..extensions import NEWS_SECONDS, Extensions, News, Video, merge_extensions
 from ..http.urls import absolute_url
 from ..language_codes import X_DEFAULT, hreflang_fault
-from ..models import Route, SitemapUrl
+from ..models import Page, Route, SitemapUrl
+from ..options.table import Options
 from ..util import WarnOnce
 from .candidates import SiteSnapshot
+from .policy import EvaluationContext
 
 NO_SOURCES: Final[Mapping[str, str]] = {}
 
 
 def extended(
-    url: SitemapUrl, snapshot: SiteSnapshot, given: Extensions | None, route: Route, warn_once: WarnOnce
+    url: SitemapUrl, snapshot: SiteSnapshot, by: Mapping[str, Extensions | None], route: Route, warn_once: WarnOnce
 ) -> tuple[SitemapUrl, Mapping[str, str]]:
-    """An entry with what its item of `values` and its route's `@sitemap` say, and who says what."""
-    said, base = merge_extensions(given, route.settings.extensions) or Extensions(), f"{snapshot.site.base_url}/"
+    """An entry with what is said `by` each source, the first of which counts, and who says what."""
+    said, base = reduce(merge_extensions, by.values()) or Extensions(), f"{snapshot.site.base_url}/"
     alternates = _alternates(url.loc, base, said.alternates or ())
     if said.alternates and not alternates:
         warn_once(
@@ -37,11 +42,38 @@ def extended(
         news=said.news if said.news is not None and _is_news(said.news, snapshot.now) else None,
         alternates=alternates,
     )
-    return url, {
-        name: "values" if given is not None and getattr(given, name) is not None else "@sitemap"
+    sources = {
+        name: next(source for source, given in by.items() if given and getattr(given, name) is not None)
         for name in Extensions._fields
         if getattr(url, name)
     }
+    return url, sources
+
+
+def shown_extensions(
+    context: EvaluationContext, page: Page, options: Options, listed_page: Callable[[str], Page | None]
+) -> Extensions | None:
+    """What the HTML of a page says, as far as the options ask for it; None if that is nothing.
+
+    An image is left out if it is the site's, or forbidden by robots.txt. Of versions only pairs count of which each
+    names the other; `listed_page` finds a page by its percent-encoded path if it is listed.
+    """
+    site, rules, common = context.snapshot.site, context.snapshot.rules, context.site_signals.signals.common_images
+    images = [image for image in (images_of(page) if options.images else ()) if image not in common]
+    allowed = (image for image in images if rules.allows(f"{site.scheme}://{site.host}{image}"))
+    versions, own_path = versions_of(page) if options.alternates else [], site.root + page.path
+    own = [(code, path) for code, path in versions if path == own_path]
+    others = []
+    for code, path in versions:
+        if path != own_path and path.startswith(f"{site.root}/"):
+            other = listed_page(path.removeprefix(site.root))
+            back = [version for version in versions_of(other) if version[1] == own_path] if other is not None else []
+            if back:
+                others.append((code, path))
+                own = own or back[:1]  # if a page does not name itself, another one says what language it has
+    alternates = (*own, *others) if others else None
+    found = Extensions(tuple(islice(allowed, options.images)) or None, alternates=alternates)
+    return found if any(found) else None
 
 
 def describe_extensions(url: SitemapUrl, sources: Mapping[str, str]) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ from ..evidence.merge import MergedBatch, merge_batch
 from ..evidence.observations import Observation, at_merge
 from ..evidence.page_verdict import is_listable
 from ..evidence.response_parser import UNREADABLE_FILE_REASON, parse_response
+from ..evidence.shown_facts import Wanted
 from ..evidence.value_history import VOLATILE
 from ..exceptions import StoreError
 from ..http.captured_response import CapturedResponse
@@ -190,6 +191,7 @@ class Ingester:
                 learned=learned,
                 may_be_provided=may_be_provided,
                 listed_types=self._options.media_types,
+                wanted=Wanted(self._options.images > 0, self._options.alternates),
             )
         reason = "" if observation is None or observation.is_read else observation.unread_reason
         if reason not in ("", UNREADABLE_FILE_REASON):

@@ -12,6 +12,7 @@ from typing import Any, Final, Literal
 
 from ..evidence.observations import INDEXABLE_TYPES
 from ..exceptions import OptionError
+from ..extensions import MAX_IMAGES
 from ..http.urls import ascii_host, normal_host, parse_base_url, quote_path
 from ..models import Changefreq, PageLimits, Provider, Site
 from ..value_checks import unknown_option_error, validate_changefreq, validate_priority, validate_section
@@ -27,6 +28,9 @@ _DECORATOR_ONLY: Final = ("lastmod", "section", "values")
 
 _LARGEST_NUMBER: Final = 1_000_000_000
 """The largest number of any option: what is computed from it fits dates and the columns of stores."""
+
+DEFAULT_IMAGES: Final = 25
+"""Images of a page that are listed with images=True."""
 
 _MEDIA_TYPE: Final = re.compile(r"[\w!#$&^.+-]+/[\w!#$&^.+-]+", re.ASCII)
 """A type and a subtype without parameters (RFC 6838, section 4.2)."""
@@ -64,6 +68,9 @@ class Options:
     media_types: frozenset[str]
     clock: Callable[[], float]
     enabled: bool
+    images: int
+    """Images of a page that are listed as its HTML shows them; 0 if none are."""
+    alternates: bool
     sections: tuple[Provider, ...]
     """The providers of named sections."""
     section_by_endpoint: bool
@@ -253,6 +260,15 @@ def _number(unit: str, least: int, setting: Setting) -> int:
     return value
 
 
+def _image_limit(setting: Setting) -> int:
+    value = setting.value
+    if isinstance(value, str) and value.strip().isdecimal() and value.isascii():
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= MAX_IMAGES:
+        return DEFAULT_IMAGES * _flag(setting, f"a number from 1 to {MAX_IMAGES:,}")
+    return value
+
+
 def _media_types(setting: Setting) -> frozenset[str]:
     for item in setting.value:
         if not _MEDIA_TYPE.fullmatch(item):
@@ -339,6 +355,8 @@ OPTIONS: Final[Mapping[str, Option]] = {
         Option("sections", None, "object", _sections),
         Option("feed", None, "text", _feed_path),
         Option("report", None, "text", _report_path),
+        Option("images", False, "flag", _image_limit),
+        Option("alternates", False, "flag", _flag),
         Option("authorize", None, "object", _authorize),
     )
 }

@@ -1,0 +1,179 @@
+"""What a page shows besides its text, if options ask for it: its own images, and links to it in other languages.
+
+Each is a fact, as text: an image is its path and query ("/static/oven.jpg"), a version of the page the code of its
+language and its path ("de /de/about"). Only what is on the page's own site counts. A page keeps the facts of its
+latest reading. One that the reading before did not have is marked by "?", and does not count yet.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any, Final, NamedTuple
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from ..http.urls import own_reference
+from ..language_codes import hreflang_fault
+from ..models import Page, Site
+
+MAX_IMAGES: Final = 100
+"""Images and versions that are kept of a page. Some of the images may turn out to be the site's."""
+MAX_VERSIONS: Final = 100
+
+MIN_COMMON_PAGES: Final = 3
+COMMON_SHARE: Final = 0.1
+"""An image on so many pages, and this share of the pages of the site or of a route, is the site's: a logo, an icon."""
+
+_MAX_ELEMENTS: Final = 500
+_META_IMAGES: Final = "meta[property='og:image'][content], meta[property='og:image:url'][content]"
+_IMAGES: Final = "main img, [role=main] img, article img"
+_OTHER_PARTS: Final = frozenset({"nav", "aside", "footer", "template", "noscript", "dialog"})
+"""Elements whose images are not those of the content that they are in."""
+_VERSIONS: Final = "head > link[rel~=alternate i][hreflang][href]"
+_UNSHOWN: Final = re.compile(r"display\s*:\s*none", re.IGNORECASE)
+_SIZE: Final = re.compile(
+    r"(?:[-_](\d{2,4})x\d{2,4}|[-_](\d{3,4})w|@([2-4])x)(?=\.[a-z]{3,4}(?:\?|$))"
+    r"|(?<=[?&])(?:w|h|width|height|size|q|quality|dpr)=(\d+)(?:&|$)",
+    re.IGNORECASE,
+)
+"""What tells the sizes of one picture apart, in its URL."""
+_NO_PICTURES_OF_PAGES: Final = frozenset({"Organization", "WebSite", "BreadcrumbList", "Person"})
+_MAX_THINGS: Final = 200
+
+
+class Wanted(NamedTuple):
+    """Which facts options ask for."""
+
+    images: bool = False
+    alternates: bool = False
+
+
+NOTHING: Final = Wanted()
+
+
+def image_references(tree: LexborHTMLParser, data: Iterable[Any]) -> Iterator[str]:
+    """The images that a page names in its metadata and shows in its main content. `data` is its JSON-LD."""
+    for meta in tree.css(_META_IMAGES)[:_MAX_ELEMENTS]:
+        yield meta.attributes["content"] or ""
+    yield from _images_of_things(data)
+    for image in {image.mem_id: image for image in tree.css(_IMAGES)[:_MAX_ELEMENTS]}.values():
+        if not _is_unshown(image) and _is_content(image):
+            yield _source(image)
+
+
+def version_references(tree: LexborHTMLParser) -> Iterator[tuple[str, str]]:
+    """The versions of a page in other languages that it names: codes and URLs."""
+    for link in tree.css(_VERSIONS)[:MAX_VERSIONS]:
+        code = (link.attributes["hreflang"] or "").strip().replace("_", "-")
+        if hreflang_fault(code.lower()) is None:
+            yield code, link.attributes["href"] or ""
+
+
+def facts(images: Iterable[str], versions: Iterable[tuple[str, str]], site: Site, loc: str, request_host: str) -> str:
+    """The facts of a reading, one in a line, by what the page at `loc` refers to."""
+    page = own_reference(site, loc, "", request_host)  # where an image without a source leads
+    own = (own_reference(site, loc, image, request_host) for image in images)
+    shown = _one_of_each_picture(image for image in own if image and image != page)[:MAX_IMAGES]
+    paths = ((code, own_reference(site, loc, url, request_host)) for code, url in versions)
+    return "\n".join([*shown, *(f"{code} {path}" for code, path in paths if path and "?" not in path)])
+
+
+def agreed(known: str, latest: str) -> str:
+    """The facts of the latest reading, with a mark at those that are not among the known ones."""
+    before = {fact.removeprefix("?") for fact in known.split("\n")}
+    return "\n".join(fact if fact in before else f"?{fact}" for fact in latest.split("\n") if fact)
+
+
+def images_of(page: Page) -> list[str]:
+    """The images that count, as paths with their queries."""
+    return [fact for fact in page.shown.split("\n") if fact.startswith("/")] if page.shown else []
+
+
+def versions_of(page: Page) -> list[tuple[str, str]]:
+    """The versions that count: codes and paths."""
+    found = (fact.partition(" ") for fact in page.shown.split("\n") if page.shown)
+    return [(code, path) for code, _, path in found if path and not code.startswith(("/", "?"))]
+
+
+def common_images(pages: Iterable[Page]) -> frozenset[str]:
+    """The images that belong to the site or to one of its routes, rather than to single pages."""
+    counts: dict[str, Counter[str]] = {}
+    totals = Counter[str]()
+    for page in pages:
+        for group in {"", page.route}:
+            totals[group] += 1
+            counts.setdefault(group, Counter()).update(images_of(page))
+    return frozenset(
+        image
+        for group, shown in counts.items()
+        for image, count in shown.items()
+        if count >= max(MIN_COMMON_PAGES, COMMON_SHARE * totals[group])
+    )
+
+
+def _is_content(image: LexborNode) -> bool:
+    """Whether an image is in no part that is hidden or leads elsewhere. The parser's own `:is` misses some of these."""
+    element = image.parent
+    while element is not None:
+        if element.tag in _OTHER_PARTS or "hidden" in element.attributes:
+            return False
+        element = element.parent
+    return True
+
+
+def _is_unshown(image: LexborNode) -> bool:
+    """Whether an image counts visits, keeps a place, or waits for a script to show it."""
+    if _UNSHOWN.search(image.attributes.get("style") or ""):
+        return True
+    sizes = (image.attributes.get(name) or "" for name in ("width", "height"))
+    return any(size.strip().removesuffix("px") in ("0", "1", "2") for size in sizes)
+
+
+def _source(image: LexborNode) -> str:
+    """The URL of an image, or of that which takes its place once it is seen."""
+    attributes = image.attributes
+    for name in ("data-src", "src"):
+        source = (attributes.get(name) or "").strip()
+        if source and not source.startswith("data:"):
+            return source
+    candidates = re.split(r",\s+", (attributes.get("srcset") or attributes.get("data-srcset") or "").strip())
+    return max(candidates, key=_width).strip().partition(" ")[0]
+
+
+def _width(candidate: str) -> float:
+    match = re.search(r"\s(\d{1,6}(?:\.\d{1,3})?)[wx],?$", candidate)
+    return float(match[1]) if match else 0.0
+
+
+def _images_of_things(data: Iterable[Any]) -> Iterator[str]:
+    """The images that JSON-LD gives of the page and of what it is about."""
+    things = [
+        thing for item in data for thing in (item if isinstance(item, list) else [item]) if isinstance(thing, dict)
+    ]
+    for thing in things[:_MAX_THINGS]:
+        graph = thing.get("@graph")
+        things += [inner for inner in graph if isinstance(inner, dict)] if isinstance(graph, list) else []
+    by_id = {str(thing["@id"]): thing for thing in things[:_MAX_THINGS] if "@id" in thing}
+    for thing in things[:_MAX_THINGS]:
+        kinds = thing.get("@type")
+        if _NO_PICTURES_OF_PAGES.isdisjoint(map(str, kinds if isinstance(kinds, list) else [kinds])):
+            for name in ("image", "primaryImageOfPage"):
+                given = thing.get(name)
+                for image in (given if isinstance(given, list) else [given])[:MAX_IMAGES]:
+                    found = by_id.get(str(image.get("@id")), image) if isinstance(image, dict) else {"url": image}
+                    url = found.get("url") or found.get("contentUrl")
+                    if isinstance(url, str):
+                        yield url
+
+
+def _one_of_each_picture(urls: Iterable[str]) -> list[str]:
+    """The URLs, but of several sizes of one picture only the largest; one that names no size is the picture itself."""
+    best: dict[str, tuple[float, str]] = {}
+    for url in urls:
+        sizes = [int(size) for found in _SIZE.finditer(url) for size in found.groups() if size]
+        key, size = _SIZE.sub("", url).rstrip("?&"), float(max(sizes, default=1 << 20))
+        if key not in best or size > best[key][0]:
+            best[key] = size, url
+    return [url for _, url in best.values()]

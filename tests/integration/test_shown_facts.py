@@ -1,0 +1,202 @@
+"""What pages show, if options ask for it: their own images, and their versions in other languages."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import flask
+import pytest
+
+from sitemap_middleware import Entry, OptionError, SitemapMiddleware, sitemap
+
+from ..support.documents import parsed
+from ..support.sample_sites import Clock
+from ..support.wire import RequestSpec, wsgi
+
+BASE = "https://example.com"
+HEAD = "<!doctype html><html><head>{head}</head><body><nav><img src=/logo.png></nav>{body}</body></html>"
+THINGS = {
+    "@graph": [
+        {"@type": "Article", "image": ["/1.png", {"url": "/2.png"}]},
+        {"@type": "WebPage", "primaryImageOfPage": {"@id": "#i"}},
+        {"@id": "#i", "@type": "ImageObject", "contentUrl": "/3.png"},
+        {"@type": "Organization", "image": "/logo.png"},
+    ]
+}
+
+
+class Site:
+    """A site whose pages a test writes and rewrites. Robots.txt forbids /private."""
+
+    def __init__(self, pages: dict[str, str], **options: Any) -> None:
+        self.pages = pages
+        app = flask.Flask("site", static_folder=None)
+        for path in pages:
+            app.add_url_rule(path, path, lambda path=path: self.answer(path))
+        app.add_url_rule(
+            "/robots.txt", "robots", lambda: ("User-agent: *\nDisallow: /private", {"content-type": "text/plain"})
+        )
+        self.clock = Clock()
+        self.app = SitemapMiddleware(app, base_url=BASE, store="memory://", clock=self.clock, **options)
+
+    def answer(self, path: str) -> Any:
+        return self.pages[path] or ("gone", 410)
+
+    def read(self, times: int = 2) -> None:
+        """Have each page read, so many times."""
+        for _ in range(times):
+            self.clock.pass_(2 * 60 * 60)
+            for path in self.pages:
+                wsgi(self.app, RequestSpec(path, host="example.com"))
+            self.app.flush()
+
+    def said(self) -> dict[str, list[str]]:
+        """The images of each page, and its versions."""
+        answer = wsgi(self.app, RequestSpec("/sitemap.xml", host="example.com"))
+        parsed(answer.body)
+        lines = [line for line in answer.text.splitlines() if line.startswith("<url>")]
+        return {
+            re.findall(f"<loc>{BASE}(.*?)</loc>", line)[0]: [
+                " ".join(filter(None, found)).replace("&amp;", "&")
+                for found in re.findall(f'<image:loc>{BASE}(.*?)</image|hreflang="(.*?)" href="{BASE}(.*?)"', line)
+            ]
+            for line in lines
+        }
+
+
+def page(body: str = "", head: str = "") -> str:
+    return HEAD.format(head=head, body=body)
+
+
+def of_one_page(html: str, **options: Any) -> list[str]:
+    site = Site({"/a/b": html}, **{"images": True, **options})
+    site.read()
+    return site.said()["/a/b"]
+
+
+@pytest.mark.parametrize(
+    ("html", "images"),
+    [
+        (page("<img src=/outside.png><article><img src=c.png></article>"), ["/a/c.png"]),
+        (page("<main><img src=c.png><img src=c.png></main>", "<base href=/d/>"), ["/d/c.png"]),
+        (page("<main><img src=/c.png?x=1&amp;amp;y=2></main>"), ["/c.png?x=1&y=2"]),
+        (
+            page(
+                "<main><nav><img src=/n.png></nav><footer><p><img src=/f.png></footer><p hidden><img src=/h.png></main>"
+            ),
+            [],
+        ),
+        (
+            page(
+                "<main><img src=/pixel.gif width=1 height=1><img src='/line.gif' height='2px'><img src=/minus.png style='display: none'></main>"
+            ),
+            [],
+        ),
+        (
+            page(
+                "<main><img src='data:image/gif;base64,R0' data-src=/late.png><img src=/low.png data-src=/high.png></main>"
+            ),
+            ["/late.png", "/high.png"],
+        ),
+        (
+            page("<main><img srcset='/s.png 320w, /l.png 640w'><img srcset='/1.jpg, /2.jpg 2x'></main>"),
+            ["/l.png", "/2.jpg"],
+        ),
+        (page("<main><img src=https://cdn.example/c.png><img src=https://www.example.com/w.png></main>"), ["/w.png"]),
+        (
+            page(
+                "<main><img src=/private/c.png><img src='ftp://example.com/c.png'><img src='http://[/'><img><img src='#'></main>"
+            ),
+            [],
+        ),
+        (
+            page(
+                "<main><img src=/p-300x200.jpg><img src=/p.jpg><img src=/q.jpg?w=200&v=1><img src=/q.jpg?w=900&v=1></main>"
+            ),
+            ["/p.jpg", "/q.jpg?w=900&v=1"],
+        ),
+        (page(head="<meta property='og:image' content='https://example.com/og.png'>"), ["/og.png"]),
+        (
+            page(head=f"<script type='application/ld+json'>{json.dumps(THINGS)}</script>"),
+            ["/1.png", "/2.png", "/3.png"],
+        ),
+    ],
+)
+def test_images_are_those_of_the_page_itself(html: str, images: list[str]) -> None:
+    assert of_one_page(html) == images
+
+
+def test_images_are_off_unless_asked_for_and_limited() -> None:
+    html = page("<main>" + "".join(f"<img src=/{number}.png>" for number in range(40)) + "</main>")
+    assert of_one_page(html, images=False) == []
+    assert len(of_one_page(html)) == 25
+    assert of_one_page(html, images=2) == ["/0.png", "/1.png"]
+    with pytest.raises(OptionError, match=r"images=0.*a number from 1 to 1,000"):
+        SitemapMiddleware(flask.Flask("x"), images=0)
+
+
+def test_a_fact_counts_once_two_readings_agree_and_until_one_lacks_it() -> None:
+    site = Site({"/a": page("<main><img src=/1.png></main>")}, images=True, verify=False)
+    site.read(1)
+    assert site.said() == {"/a": []}
+    site.read(1)
+    assert site.said() == {"/a": ["/1.png"]}
+    site.pages["/a"] = page("<main><img src=/2.png></main>")
+    site.read(1)
+    assert site.said() == {"/a": []}
+    site.read(1)
+    assert site.said() == {"/a": ["/2.png"]}
+
+
+def test_what_many_pages_show_is_the_sites() -> None:
+    pages = {f"/p{number}": page(f"<main><img src=/icon.svg><img src=/{number}.png></main>") for number in range(5)}
+    site = Site(pages, images=True)
+    site.read()
+    assert site.said() == {f"/p{number}": [f"/{number}.png"] for number in range(5)}
+
+
+def test_the_developers_word_counts_before_the_page() -> None:
+    app = flask.Flask("site")
+    html = page("<main><img src=/seen.png></main>")
+    app.add_url_rule(
+        "/<slug>", "post", sitemap(values=[Entry({"slug": "a"}, images=["/given.png"]), "b"])(lambda slug: html + slug)
+    )
+    site = Site({})
+    site.pages, site.app = (
+        {"/a": "", "/b": ""},
+        SitemapMiddleware(app, base_url=BASE, store="memory://", clock=site.clock, images=True),
+    )
+    site.read()
+    assert site.said() == {"/a": ["/given.png"], "/b": ["/seen.png"]}
+    assert site.app.explain("/a").extensions == ("images: 1 (values)",)
+    assert site.app.explain("/b").extensions == ("images: 1 (the page)",)
+
+
+def versions(**paths: str) -> str:
+    return page(
+        "",
+        "".join(f"<link rel=alternate hreflang={code.replace('_', '-')} href={path}>" for code, path in paths.items()),
+    )
+
+
+def test_versions_are_mutual_pairs_of_listed_pages() -> None:
+    site = Site(
+        {
+            "/en": versions(
+                en="/en", de="/de", fr="/fr", es="/es", x_default="/en", tlh1="/en", ru="https://other.example/ru"
+            ),
+            "/de": versions(de=f"{BASE}/de", en="https://www.example.com/en", fr="/fr"),
+            "/fr": versions(en="/en", de="/de"),  # does not name itself
+            "/es": versions(es="/es"),  # names no other
+        },
+        alternates=True,
+    )
+    site.read()
+    en, de, fr = ["en /en", "x-default /en"], ["de /de"], ["fr /fr"]
+    assert site.said() == {"/en": [*en, *de, *fr], "/de": [*de, en[0], *fr], "/fr": [*fr, en[0], *de], "/es": []}
+    assert "alternates: en, x-default, de, fr (the page)" in str(site.app.explain("/en"))
+    site.pages["/fr"] = ""
+    site.read(1)
+    assert site.said() == {"/en": [*en, *de], "/de": [*de, en[0]], "/es": []}
