@@ -165,8 +165,9 @@ class ASGIMiddleware:
 
 async def _send_with_noindex(send: Send, message: Message) -> None:
     if message["type"] == "http.response.start":
-        name, value = NOINDEX_HEADER
-        message = {**message, "headers": [*message.get("headers", ()), (name.lower().encode(), value.encode())]}
+        header = NOINDEX_HEADER[0].lower().encode(), NOINDEX_HEADER[1].encode()
+        headers = [*message.get("headers", ())]
+        message = {**message, "headers": headers if header in headers else [*headers, header]}
     await send(message)
 
 

@@ -132,7 +132,8 @@ class WSGIMiddleware:
 
 
 def _start_with_noindex(start_response: Any, status: str, response_headers: Any, *more: Any, **named: Any) -> Any:
-    return start_response(status, [*response_headers, NOINDEX_HEADER], *more, **named)
+    headers = [*response_headers]
+    return start_response(status, headers if NOINDEX_HEADER in headers else [*headers, NOINDEX_HEADER], *more, **named)
 
 
 def send_response(response: Response, _: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:

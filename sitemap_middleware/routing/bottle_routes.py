@@ -78,7 +78,6 @@ def _template(rule: str, syntax: re.Pattern[str]) -> tuple[str, tuple[str, ...]]
 
 def _paths(app: Any, route: Any, names: tuple[str, ...], prefix: str) -> RouterPaths:
     return RouterPaths(
-        route.rule,
         names,
         prefix,
         write=lambda params: unquote(app.router.build(route.rule, **params)),

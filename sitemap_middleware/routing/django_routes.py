@@ -134,4 +134,4 @@ def _paths(view: View, prefix: str) -> RouterPaths:
         match = resolve(path, view.language)
         return match is not None and view.answers(match)
 
-    return RouterPaths(view.template, view.names, prefix, write=write, leads_here=leads_here, context=own_connections)
+    return RouterPaths(view.names, prefix, write=write, leads_here=leads_here, context=own_connections)

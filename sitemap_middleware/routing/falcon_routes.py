@@ -85,7 +85,7 @@ def _paths(app: Any, uri_template: str, prefix: str) -> RouterPaths:
         return _FIELD.sub(lambda field: _text(params[field["name"]]), uri_template)
 
     names = [field["name"] for field in _FIELD.finditer(uri_template)]
-    return RouterPaths(template, names, prefix, write=write, leads_here=lambda path: _find(app, path) == template)
+    return RouterPaths(names, prefix, write=write, leads_here=lambda path: _find(app, path) == template)
 
 
 def _text(value: Any) -> str:

@@ -180,7 +180,7 @@ def _paths(app: Litestar, route: Any, handler: Any, prefix: str) -> RouterPaths:
             return False
         return found is handler and names == params.keys() and path == normalize_path(path)
 
-    return RouterPaths(_template(route), names, prefix, write=write, leads_here=leads_here)
+    return RouterPaths(names, prefix, write=write, leads_here=leads_here)
 
 
 def _text(value: Any, kind: type) -> str:

@@ -99,7 +99,6 @@ def _short_parameter(parameter: re.Match[str]) -> str:
 
 def _paths(app: Any, route: Any, names: tuple[str, ...], prefix: str) -> RouterPaths:
     return RouterPaths(
-        route.pattern,
         names,
         prefix,
         write=lambda params: unquote(route.generate(params)),

@@ -127,7 +127,6 @@ class RouterPaths:
 
     def __init__(
         self,
-        template: str,
         names: Iterable[str],
         prefix: str,
         *,
@@ -141,7 +140,6 @@ class RouterPaths:
         `write` makes the decoded path for parameters, or raises `ValueError`; `leads_here` tells whether a decoded path
         leads to this route. Their paths are without the prefix.
         """
-        self._template = template
         self._prefix = prefix
         self._write = write
         self._leads_here = leads_here
@@ -160,7 +158,7 @@ class RouterPaths:
         check_params(params, self.parameter_names, self._known)
         path = self._write(params)
         if not self._leads_here(path):
-            raise ValueError(f"{self._prefix}{path} is not routed to {self._prefix}{self._template}")
+            raise ValueError(f"{self._prefix}{path} is not routed to it")
         return self._prefix + path
 
     def matches(self, path: str) -> bool:

@@ -182,7 +182,7 @@ def _paths(path: str, prefix: str, earlier: _EarlierRoutes) -> RouterPaths:
     def leads_here(path: str) -> bool:
         return regex.match(path) is not None and is_free(prefix + path)
 
-    return RouterPaths(path, convertors, prefix, write=write, leads_here=leads_here)
+    return RouterPaths(convertors, prefix, write=write, leads_here=leads_here)
 
 
 class _Earlier(NamedTuple):

@@ -111,7 +111,6 @@ def _paths(app: Any, rule: Rule, prefix: str) -> RouterPaths:
         return found is rule or is_default
 
     return RouterPaths(
-        rule.rule,
         rule.arguments - set(rule.defaults or ()),
         prefix,
         write=write,

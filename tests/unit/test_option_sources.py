@@ -247,6 +247,19 @@ def test_a_staging_site_disallows_everything_and_has_no_sitemap(own: bool) -> No
     )
 
 
+def test_a_variable_that_the_configuration_contradicts_is_logged(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("SITEMAP_BASE_URL", "https://staging.example.com")
+    monkeypatch.setenv("SITEMAP_MAX_AGE", "60")
+    middleware = SitemapMiddleware(flask_app(SITEMAP_BASE_URL="https://example.com", SITEMAP_MAX_AGE=60).wsgi_app)
+    assert middleware.settings["base_url"].value == "https://example.com"
+    warnings = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+    assert warnings == [
+        'SITEMAP_BASE_URL in the environment is not used: app.config["SITEMAP_BASE_URL"] comes before it'
+    ]
+
+
 # robots="noindex"
 
 
@@ -263,7 +276,7 @@ def test_noindex_marks_each_response_and_leaves_robots_txt_to_the_app(protocol: 
     def tags(path: str) -> list[str]:
         return [value for name, value in sample.request(path).headers if name == "x-robots-tag"]
 
-    assert [tags(path) for path in ("/", "/missing", "/broken", "/robots.txt")] == [["noindex"]] * 4
+    assert [tags(path) for path in ("/", "/missing", "/broken", "/robots.txt", "/sitemap.xml")] == [["noindex"]] * 5
     assert tags("/post") == ["nosnippet", "noindex"]
     assert sample.request("/robots.txt").text == "User-agent: *\nAllow: /\n"
     answer = sample.request("/sitemap.xml")
