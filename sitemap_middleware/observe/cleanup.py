@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection
 from typing import Final
 
@@ -16,8 +17,11 @@ from ..util import BoundedCache, WorkerId
 CLEANUP_INTERVAL_SECONDS: Final = 60 * 60
 """Seconds between two deletions of a site's outdated pages."""
 
-ROOM_INTERVAL_SECONDS: Final = 10
-"""Seconds from one search for repeated pages to the next, for each part: reading one takes a tenth of a second."""
+ROOM_INTERVAL_SECONDS: Final = 60
+"""Seconds after a search for repeated pages before the next, at least."""
+
+ROOM_PAUSE_FACTOR: Final = 20
+"""The same as a multiple of the time that the search took: some seconds for 100,000 pages."""
 
 MAX_SITES: Final = 2000
 """Sites whose last cleanup is remembered."""
@@ -34,7 +38,8 @@ class Cleaner:
         self._max_age_seconds = max_age_days * SECONDS_PER_DAY
         self._worker_id = WorkerId()
         self._cleaned_up_at = BoundedCache[StoreKey, float](MAX_SITES)
-        self._room_made_at = BoundedCache[StoreKey, float](MAX_SITES)
+        self._searched = BoundedCache[StoreKey, tuple[int, float]](MAX_SITES)
+        """When pages that repeat others were searched for, and for how long they are not again."""
         self._originals = BoundedCache[tuple[StoreKey, EqualityKey], str](MAX_REPEATED)
         """By what several pages had in common: the path of the one that was left."""
 
@@ -52,12 +57,11 @@ class Cleaner:
         A stranger can request any number of spellings of a page, or words that the app ignores. What these have in
         common is remembered, so that `repeated` finds further ones before they take the room again.
         """
-        key, before = site.store_key, self._room_made_at.get(site.store_key)
-        parts = self._store.parts(key).keys() - {UNLEARNED_PART}
-        if before is not None and 0 <= now - before < ROOM_INTERVAL_SECONDS * len(parts):
+        key, began = site.store_key, time.monotonic()
+        at, pause = self._searched.get(key) or (0, 0.0)
+        if 0 <= now - at < pause:
             return False
-        self._room_made_at.put(key, now)
-        for number in sorted(parts):
+        for number in sorted(self._store.parts(key).keys() - {UNLEARNED_PART}):
             version = self._store.version(key)
             pages = self._store.part(key, number)
             groups, instead = equal_pages_of_part(self._store, site, [*pages, *refused])
@@ -67,6 +71,8 @@ class Cleaner:
             if outdated := instead.keys() & {page.path for page in pages}:
                 # If another worker has written meanwhile, the next search does it.
                 self._store.write(key, version, dict.fromkeys(outdated))
+        pause = max(ROOM_INTERVAL_SECONDS, ROOM_PAUSE_FACTOR * (time.monotonic() - began))
+        self._searched.put(key, (now, pause))
         return True
 
     def repeated(self, site: StoreKey, pages: Collection[Page]) -> set[str]:
