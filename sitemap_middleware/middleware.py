@@ -60,6 +60,8 @@ class SitemapOptions(TypedDict, total=False):
     feed: str | None
     images: bool | int
     alternates: bool
+    indexnow: bool | str
+    indexnow_endpoint: str | None
     report: str | None
     authorize: Callable[[ReportRequest], Permission | Awaitable[Permission]] | None
 
@@ -102,6 +104,8 @@ class SitemapMiddleware:
         feed: the path of an Atom feed of what changed in the sitemap.
         images: whether the images that pages show are listed: True for 25 of each page, or another number.
         alternates: whether the versions in other languages that pages name are listed.
+        indexnow: whether search engines are told what changed, by IndexNow; or the key for that.
+        indexnow_endpoint: the URL of another engine than api.indexnow.org.
         report: the path of pages for people that show what is listed and why. Needs the extra `report`.
         authorize: decides who may read the report: a function that is given a `ReportRequest`.
 
@@ -213,7 +217,10 @@ class SitemapMiddleware:
         self._original_attributes = {}  # empty: `_unwind` has been called
 
     def flush(self) -> None:
-        """Save pending observations to the store. A server's shutdown does so by itself."""
+        """Save pending observations to the store, and send what is due to IndexNow.
+
+        A server's shutdown saves by itself.
+        """
         self.service.flush()
 
     def refresh(self, path: str | None = None) -> None:
@@ -234,6 +241,19 @@ class SitemapMiddleware:
             OptionError: `path` does not begin with a slash.
         """
         self.service.refresh(path)
+
+    def changed(self, path: str) -> None:
+        """Do as `refresh(path)`, and have IndexNow told of the page, which the app has changed or deleted.
+
+        With the option `indexnow`, search engines are told within a minute; without it, this is `refresh`.
+
+        Args:
+            path: decoded, below the root path.
+
+        Raises:
+            OptionError: `path` does not begin with a slash.
+        """
+        self.service.changed(path)
 
     def explain(self, path: str) -> Explanation:
         """Tell whether a path is listed, by which rule, and where its lastmod and an inferred changefreq come from."""

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import unquote
 
+from .documents.changes import page_lookup
 from .documents.handler import SitemapHandler
 from .documents.inspection import ServiceInspection
 from .documents.no_sitemap_reasons import NoSitemapReasons
@@ -26,6 +27,7 @@ from .http.messages import DOCUMENT_SUFFIXES, Request
 from .http.proxies import forwarded_hosts
 from .http.request_filter import COOKIE, FOREIGN_HOST, ignore_reason_of_line
 from .http.robots_parser import ROBOTS_PATH
+from .indexnow.sender import IndexNow
 from .listing.entries import EntryBuilder
 from .listing.policy import EvaluationContext, ListingPolicy
 from .listing.provider_reader import Providers
@@ -38,9 +40,11 @@ from .observe.tracker import RequestKey, TrackedPage, Tracker
 from .options.table import Options
 from .report.request_handler import ReportHandler
 from .routing.current_routes import AppRoutes
+from .routing.framework_detection import framework_app, is_debug
 from .routing.hosts import SiteResolver
 from .stores.base import Store
 from .stores.breaker import GuardedStore, StoreClock
+from .stores.default import is_tested
 from .stores.sqlite import MemoryStore
 from .util import FaultLog
 
@@ -97,6 +101,16 @@ class SitemapService(ServiceInspection):
             sections_of=self._sections_of,
             wake=buffer.wake,
         )
+        self.indexnow: IndexNow = IndexNow(
+            options,
+            self._guarded_store,
+            self._store_clock.now,
+            site=self.site_resolver.default_site,
+            changes=self._publisher.changes,
+            look_up=lambda site, locs: page_lookup(self._policy, self.snapshot_now(site))(locs),
+            rules=lambda site: self.robots_txt.cached_rules(site, self._guarded_store),
+            is_development=self._is_development,
+        )
         self.sitemap_handler: SitemapHandler = SitemapHandler(
             options=options,
             app_routes=self.app_routes,
@@ -105,6 +119,7 @@ class SitemapService(ServiceInspection):
             publisher=self._publisher,
             buffer=buffer,
             refresher=self.refresher,
+            indexnow=self.indexnow,
             reasons=NoSitemapReasons(options, self._guarded_store),
             request_pages=self._request_pages,
             on_error=self.log_fault,
@@ -120,11 +135,11 @@ class SitemapService(ServiceInspection):
 
     def in_memory(self) -> SitemapService:
         """A service of the same app that keeps what it learns in memory."""
-        return SitemapService(self.app_routes.app, self.options, MemoryStore())
+        return SitemapService(self.app_routes.app, replace(self.options, indexnow=False), MemoryStore())
 
     def unobserving(self) -> SitemapService:
         """A service of the same app that keeps what it observes to itself, and sends no requests."""
-        options = replace(self.options, enabled=False, verify=False)
+        options = replace(self.options, enabled=False, verify=False, indexnow=False)
         return SitemapService(self.app_routes.app, options, MemoryStore())
 
     # A page request
@@ -193,6 +208,15 @@ class SitemapService(ServiceInspection):
         self.refresher.refresh(path)
         self._publisher.expire()
 
+    def changed(self, path: str) -> None:
+        """Refresh a decoded path, and have IndexNow told of it."""
+        self.refresh(path)
+        self.indexnow.changed(str(path))
+
+    def _is_development(self) -> bool:
+        app = framework_app(self.app_routes.app)
+        return is_debug(app) or is_tested(app)
+
     def _learn_again(self, site: Site) -> None:
         """Learn again what the store has lost of a site."""
         self.tracker.start_over()
@@ -201,7 +225,15 @@ class SitemapService(ServiceInspection):
     # The end of a process
 
     def flush(self) -> None:
-        """Save pending observations, and treat all cached documents as outdated. If saving fails, they stay pending."""
+        """Save pending observations, and treat all cached documents as outdated. If saving fails, they stay pending.
+
+        Then send what is due to IndexNow.
+        """
+        self.save_pending()
+        self.indexnow.run()
+
+    def save_pending(self) -> None:
+        """Do as `flush`, but send nothing."""
         self.tracker.buffer.try_flush()
         self._publisher.expire()
 
@@ -210,6 +242,7 @@ class SitemapService(ServiceInspection):
         self.stop_background_work()
         self._guarded_store.retry_now()
         self.tracker.buffer.close(timeout)
+        self.indexnow.run(sends=False)
         try:
             self.store.close()
         except Exception as error:
@@ -230,6 +263,7 @@ class SitemapService(ServiceInspection):
     def _save(self, batch: list[CapturedResponse]) -> None:
         """Save what `refresh` asked for, and a batch of captured responses. Called on the background thread."""
         self.refresher.save()
+        self.indexnow.wake()
         if not batch:
             return
         try:

@@ -75,6 +75,7 @@ def open_target(app: Any, *, base_url: str | None, root_path: str | None, factor
     wanted = site or guessed
     if wanted is not None and middleware.settings["base_url"].source in ("environment", "default"):
         middleware.service = middleware.service.with_site(wanted)
+    middleware.service.indexnow.stop()
     declared_root = root_of(middleware.service.app_routes.root_path)
     if root and declared_root and root != declared_root:
         raise CommandError(
@@ -201,7 +202,7 @@ class Target:
                     self.running.client(site, INSPECTION_WAIT_SECONDS)(service.options.path, "identity")
                 except Exception as error:  # of a middleware of the app's own
                     notes[f"the app's {service.options.path} cannot be requested: {error!r}"] = None
-            self.middleware.flush()
+            self.middleware.service.save_pending()
         elif missing:
             notes[missing] = None
         snapshots = [self._snapshot(site) for site in sites]

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import click
 
 from ..http.urls import without_password
+from ..indexnow.queue import RECORD_NAME
 from ..listing.candidates import SiteSnapshot
 from ..listing.evaluated_urls import pages_as_csv
 from ..options.sources import Setting
@@ -164,7 +165,7 @@ def status(app: Any, sites: tuple[str, ...], *, as_json: bool) -> None:
     """
     with reporting_errors():
         store, settings = _open_store(app)
-        contents = store_status(store, sites)
+        contents = store_status(store, sites, records=[RECORD_NAME])
     if as_json:
         _print_json(results.status_as_json(contents) | results.settings_as_json(settings))
     else:

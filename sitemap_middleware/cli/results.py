@@ -11,10 +11,11 @@ from rich.text import Text
 
 from ..evidence.dates import w3c_from_timestamp
 from ..evidence.page_verdict import UNLINKED, Explanation, observed_facts
+from ..indexnow.queue import RECORD_NAME, Queue, decoded_queue
 from ..listing.evaluated_urls import COLUMNS, EvaluatedUrl, PageChange
 from ..listing.route_report import RouteReport
 from ..options.sources import Setting
-from ..stores.stored_sites import StoreStatus
+from ..stores.stored_sites import SiteStatus, StoreStatus
 from .terminal import Row, console, print_line, print_rows, printable
 
 _UNDECIDED_ROUTES_HINT: Final = (
@@ -247,6 +248,11 @@ def status_as_json(status: StoreStatus) -> dict[str, Any]:
                 "pages_named": site.named,
                 "documents": site.parts,
                 "last_written": w3c_from_timestamp(site.last_written),
+                **(
+                    {"indexnow": {"state": queue.state, "pending": queue.pending()}}
+                    if (queue := _queue_of(site))
+                    else {}
+                ),
             }
             for site in status.sites
         ],
@@ -261,6 +267,13 @@ def print_status(status: StoreStatus) -> None:
         print_line(out, f"  pages seen: {site.learned + site.named:,} ({site.learned:,} learned)")
         print_line(out, f"  documents of learned pages: {site.parts:,}")
         print_line(out, f"  last written: {w3c_from_timestamp(site.last_written)}")
+        if (queue := _queue_of(site)) is not None:
+            print_line(out, f"  IndexNow: {queue.state}; URLs that wait: {queue.pending():,}")
+
+
+def _queue_of(site: SiteStatus) -> Queue | None:
+    record = site.records.get(RECORD_NAME)
+    return None if record is None else decoded_queue(record, 0, None)
 
 
 def settings_as_json(settings: Collection[Setting]) -> dict[str, Any]:

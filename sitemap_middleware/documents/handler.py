@@ -9,10 +9,10 @@ from concurrent.futures import Future, wait
 from dataclasses import dataclass, replace
 from functools import partial
 from secrets import token_bytes
-from typing import Final
+from typing import Final, Protocol
 
 from ..exceptions import StoreError
-from ..http.messages import DOCUMENT_SUFFIXES, TEST_CLIENT_WAIT_SECONDS, Request, Response
+from ..http.messages import DOCUMENT_SUFFIXES, NOINDEX_HEADER, TEST_CLIENT_WAIT_SECONDS, Request, Response
 from ..http.robots_parser import DISALLOW_ALL, ROBOTS_PATH, RobotsRules
 from ..models import Site
 from ..observe.buffer import ResponseBuffer
@@ -50,6 +50,16 @@ RETRY_AFTER_SECONDS: Final = 60
 log: logging.Logger = logging.getLogger("sitemap_middleware")
 
 
+class KeyFiles(Protocol):
+    """Knows the files that prove to search engines whose site it is."""
+
+    def is_key_path(self, path: str) -> bool:
+        """Whether a path may be that of such a file. It costs almost nothing."""
+
+    def key_file(self, site: Site, path: str) -> str | None:
+        """What it has; None if there is none. It may block. Raises `StoreError`."""
+
+
 @dataclass(kw_only=True, eq=False)
 class SitemapHandler:
     """Finds the site of a request, and serves its document: from memory if it is fresh, else brought up to date."""
@@ -61,6 +71,7 @@ class SitemapHandler:
     publisher: Publisher
     buffer: ResponseBuffer
     refresher: Refresher
+    indexnow: KeyFiles
     reasons: NoSitemapReasons
     request_pages: Callable[[Request, Site, RefreshMarks], None]
     on_error: Callable[[str, Exception], None]
@@ -95,6 +106,8 @@ class SitemapHandler:
                 return False
             if path == ROBOTS_PATH:
                 return self.options.robots == "disallow"
+            if self.indexnow.is_key_path(path):
+                return not self.app_routes.table.has_explicit_route(path)
             if path == self.options.feed:
                 return not (self.options.hides_all or self.app_routes.keeps(path, "the option feed"))
             return self.is_document(path) and not self.app_routes.keeps(path, "SitemapMiddleware")
@@ -172,6 +185,8 @@ class SitemapHandler:
     def _respond(self, request: Request) -> Response | None:
         # Only what the index names is the middleware's: another name may well be a document of the app.
         is_root = request.path == self.options.path
+        if self.indexnow.is_key_path(request.path):
+            return self._key_file(request)
         if self.options.hides_all:
             return self._disallow(request)
         self.reasons.warn_of_proxy_fix(self.app_routes.proxy_middleware)
@@ -199,6 +214,16 @@ class SitemapHandler:
         now, max_age, tag = self.options.clock(), self.options.max_age, self.options.cache_tag
         document = without_old_news(document, now)
         return document_response(document, request, now, max_age, tag, media_type=media_type)
+
+    def _key_file(self, request: Request) -> Response | None:
+        site, _ = self.site_resolver.resolve_request(request)
+        try:
+            key = None if site is None else self.indexnow.key_file(site, request.path)
+        except StoreError as error:
+            raise Unavailable("its store does not answer") from error
+        if key is None:
+            return None
+        return text_response(request.method, 200, key, [("Cache-Control", "no-cache"), NOINDEX_HEADER])
 
     def _feed(self, site: Site, table: RouteTable, request: Request) -> Response:
         sitemap = self._find_document(site, table, request, self.options.path)

@@ -13,6 +13,7 @@ from ..exceptions import ValuesError
 from ..http import urls
 from ..http.messages import AsyncCollector
 from ..http.robots_parser import ROBOTS_PATH
+from ..indexnow.sender import IndexNow
 from ..listing.candidates import SiteSnapshot
 from ..listing.entries import EntryBuilder
 from ..listing.evaluated_urls import EvaluatedUrl, PageChange, evaluated_urls
@@ -50,13 +51,14 @@ class ServiceInspection:
     _guarded_store: GuardedStore
     robots_txt: RobotsTxt
     sitemap_handler: SitemapHandler
+    indexnow: IndexNow
     _store_clock: StoreClock
     _publisher: Publisher
     _ingester: Ingester
 
     if TYPE_CHECKING:
 
-        def flush(self) -> None: ...
+        def save_pending(self) -> None: ...
 
     def explain(self, path: str, snapshot: SiteSnapshot | None = None) -> Explanation:
         """Explain why a decoded path is listed or not.
@@ -65,7 +67,7 @@ class ServiceInspection:
         """
         if snapshot is not None:
             return self._explain(path, snapshot)
-        self.flush()
+        self.save_pending()
         site = self.site_resolver.default_site()
         self.complete_routes(site)
         explanation = self._explain(path, self.snapshot(site, self._guarded_store))
@@ -203,6 +205,9 @@ class ServiceInspection:
             "unwritable": self._ingester.unwritable,
             "skipped": self._entries.skipped_items(),
             "listed": sum(sitemap.entry_count() for sitemap in sitemaps),
+            "indexnow_sent": self.indexnow.sent,
+            "indexnow_pending": self.indexnow.pending,
+            "indexnow_state": self.indexnow.state,
             "documents": sum(len(sitemap.documents()) for sitemap in sitemaps),
             "pending": self.tracker.buffer.pending,
             "last_flush_age_seconds": self.tracker.buffer.last_flush_age_seconds,

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pkgutil import resolve_name
 from typing import Any, Final, Literal
+from urllib.parse import urlsplit, urlunsplit
 
 from ..evidence.observations import INDEXABLE_TYPES
 from ..exceptions import OptionError
@@ -37,6 +38,8 @@ _MEDIA_TYPE: Final = re.compile(r"[\w!#$&^.+-]+/[\w!#$&^.+-]+", re.ASCII)
 
 _CACHE_TAG: Final = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 """What Cloudflare, Fastly and Google all take as one tag: neither spaces nor commas, which separate tags."""
+
+_INDEXNOW_KEY: Final = re.compile(r"[A-Za-z0-9-]{8,128}")
 
 _PLAIN_PATH: Final = re.compile(r"(?=.{2,200}\Z)(?:/[A-Za-z0-9_-][A-Za-z0-9._~-]*)+")
 """Only characters that servers pass on unchanged, so that the adapters can search paths for them."""
@@ -77,6 +80,9 @@ class Options:
     """Whether each route with parameters is a section, named after its endpoint."""
     feed: str | None
     """The path of the feed of changes; None if there is none."""
+    indexnow: bool | str
+    """Whether IndexNow is told of changes; or the key for it."""
+    indexnow_endpoint: str | None
     report: str | None
     """The path of the report; None if there is none."""
     authorize: Callable[[Any], Any] | None
@@ -87,7 +93,7 @@ class Options:
     @property
     def keeps_changes(self) -> bool:
         """Whether anything tells what changed in the sitemap."""
-        return self.feed is not None
+        return self.feed is not None or self.indexnow is not False
 
     @property
     def hides_all(self) -> bool:
@@ -292,6 +298,22 @@ def _feed_path(setting: Setting) -> str:
     return path
 
 
+def _indexnow(setting: Setting) -> bool | str:
+    value = setting.value
+    if isinstance(value, str) and _INDEXNOW_KEY.fullmatch(value):
+        return value
+    return _flag(setting, "a key for IndexNow: 8 to 128 letters, digits and hyphens")
+
+
+def _endpoint(setting: Setting) -> str:
+    parts = urlsplit(str(setting.value))
+    if parts.scheme not in ("http", "https") or not parts.netloc:
+        raise OptionError(
+            f'{setting.place}={setting.value!r} is not a URL; give one such as "https://www.bing.com/indexnow"'
+        )
+    return urlunsplit(parts if parts.path not in ("", "/") else parts._replace(path="/indexnow"))
+
+
 def _report_path(setting: Setting) -> str:
     path = setting.value
     if not isinstance(path, str) or not _PLAIN_PATH.fullmatch(path) or path.endswith((".xml", ".txt")):
@@ -354,6 +376,8 @@ OPTIONS: Final[Mapping[str, Option]] = {
         Option("enabled", True, "flag", _flag),
         Option("sections", None, "object", _sections),
         Option("feed", None, "text", _feed_path),
+        Option("indexnow", False, "flag", _indexnow),
+        Option("indexnow_endpoint", None, "text", _endpoint),
         Option("report", None, "text", _report_path),
         Option("images", False, "flag", _image_limit),
         Option("alternates", False, "flag", _flag),

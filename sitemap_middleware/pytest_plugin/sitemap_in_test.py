@@ -114,7 +114,7 @@ def read_sitemap(app: Any, *, base_url: str | None = None) -> SitemapInTest:
         middleware.service.complete_routes(site, running.async_collector)
         entries = read_entries(fetch, site, middleware.service.options.path)
         service = middleware.service  # the first request of a test may replace it
-        service.flush()
+        service.save_pending()
         snapshot = replace(service.snapshot(site, service.store), async_collector=running.async_collector)
         lines = service.url_report([snapshot])
         reasons = {_path_of(site, line.url): line.reason for line in lines if not line.listed}

@@ -36,6 +36,7 @@ _COUNTERS: Final = (
         *("unavailable_responses", "responses.unavailable", "{response}"),
         "Requests for the sitemap or robots.txt that were answered 503",
     ),
+    ("indexnow_sent", "indexnow.sent", "{url}", "URLs that IndexNow has received"),
     *(
         (f"ignored_{reason}", f"requests.ignored.{reason}", "{request}", f"Requests {description}, no evidence")
         for reason, description in IGNORE_REASONS.items()
@@ -47,6 +48,11 @@ _GAUGES: Final = (
     ("values_age_seconds", "values.age", "s", "Age of the oldest values when last used"),
     ("listed", "entries.listed", "{entry}", "Entries of the sitemap when last generated"),
     ("skipped", "entries.skipped", "{entry}", "Items of values that were skipped when last read"),
+    ("indexnow_pending", "indexnow.pending", "{url}", "URLs that IndexNow has still to get"),
+    (
+        *("indexnow_state", "indexnow.state", "{state}"),
+        "IndexNow: 0 off, 1 unverified, 2 verifying, 3 good, 4 limited, 5 burnt",
+    ),
     ("documents", "documents", "{document}", "Documents of the sitemap when last generated, including indexes"),
 )
 _PROBLEMS: Final = ("dropped", "unwritable", "refused", "store_failures", "unavailable_responses", "skipped")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from ..exceptions import StoreError
-from ..models import StoreKey
+from ..models import BaseURL, StoreKey
 from .base import UNLEARNED_PART, Store, store_name
 from .default import FallbackStore
 from .sqlite import MemoryStore, SQLiteStore
@@ -25,6 +25,8 @@ class SiteStatus(NamedTuple):
     """Parts that have learned pages."""
     last_written: int
     """When one of its pages was last written, in POSIX seconds."""
+    records: Mapping[str, bytes] = {}
+    """Those of its records that were asked for."""
 
 
 class StoreStatus(NamedTuple):
@@ -58,13 +60,16 @@ def stored_sites(store: Store) -> list[str] | None:
     return None if sites is None else list(sites())
 
 
-def store_status(store: Store, sites: Sequence[str] = (), *, is_live: bool = False) -> StoreStatus:
+def store_status(
+    store: Store, sites: Sequence[str] = (), *, is_live: bool = False, records: Collection[str] = ()
+) -> StoreStatus:
     """What a store contains: of these sites, or of all.
 
     Args:
         store: the store.
         sites: store keys.
         is_live: whether this process serves the app, so that a store in memory has what it has seen.
+        records: the names of records to read as well.
 
     Raises `StoreError` if the store cannot be read, does not know a site, or cannot list its sites.
     """
@@ -76,15 +81,16 @@ def store_status(store: Store, sites: Sequence[str] = (), *, is_live: bool = Fal
         found = sites or stored_sites(opened)
         if found is None:
             raise StoreError(f"the store {name} cannot list its sites: name them, such as --site https://example.com")
-        return StoreStatus(name, [_site_status(opened, key) for key in found])
+        return StoreStatus(name, [_site_status(opened, key, records) for key in found])
     finally:
         opened.close()
 
 
-def _site_status(store: Store, key: str) -> SiteStatus:
+def _site_status(store: Store, key: str, records: Collection[str]) -> SiteStatus:
     site = StoreKey(key)
     version, counts = store.version(site), {number: part.pages for number, part in store.parts(site).items()}
     if not version:
         raise StoreError(f"the store {store_name(store)} has no pages of the site {key}")
     named = counts.pop(UNLEARNED_PART, 0)
-    return SiteStatus(key, sum(counts.values()), named, len(counts), version // 1_000_000)
+    found = store.load(BaseURL(key), records) if records else {}
+    return SiteStatus(key, sum(counts.values()), named, len(counts), version // 1_000_000, found)

@@ -50,6 +50,8 @@ TEXTS: dict[str, tuple[str, Any]] = {
     "media_types": ("text/html, text/plain", ("text/html", "text/plain")),
     "metrics": ("prometheus", "prometheus"),
     "enabled": ("FALSE", False),
+    "indexnow": ("0123-abcd", "0123-abcd"),
+    "indexnow_endpoint": ("https://www.bing.com/indexnow", "https://www.bing.com/indexnow"),
     "feed": ("/changes.atom", "/changes.atom"),
     "report": ("/sitemap-report", "/sitemap-report"),
 }

@@ -1,0 +1,261 @@
+"""Sends notices of changes from a thread in the background: one worker at a time, and never while a request waits."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Collection, Mapping
+from secrets import token_hex
+from typing import Final
+
+from ..documents.changes import Change
+from ..evidence.page_verdict import is_gone, is_listable
+from ..exceptions import StoreError
+from ..http.robots_parser import RobotsRules
+from ..http.urls import loc_of, quote_path
+from ..models import Page, Site
+from ..options.table import Options
+from ..stores.base import Store
+from ..util import FaultLog, ForkSafeLock, WarnOnce, WorkerId, run_in_background
+from .protocol import DEFAULT_ENDPOINT, Answer, notify, outcome_of, request, retry_after_seconds
+from .queue import MAX_URLS, RECORD_NAME, STATES, Queue, decoded_queue
+
+log: logging.Logger = logging.getLogger("sitemap_middleware")
+
+TICK_SECONDS: Final = 30
+"""Seconds between two looks at what is to be sent."""
+
+LOOK_SECONDS: Final = 5 * 60
+"""Seconds between two requests of the middleware for its own sitemap, which find what changed."""
+
+LEASE_SECONDS: Final = 60
+"""Longer than any of the requests takes."""
+
+_OWN_KEY_PATH: Final = re.compile(r"/[0-9a-f]{32}\.txt")
+
+
+class IndexNow:
+    """Tells an engine of the changes of the site of base_url. Without the option `indexnow`, it does nothing."""
+
+    def __init__(
+        self,
+        options: Options,
+        store: Store,
+        now: Callable[[], int],
+        *,
+        site: Callable[[], Site],
+        changes: Callable[[Site], list[Change]],
+        look_up: Callable[[Site, Collection[str]], Mapping[str, Page | None]],
+        rules: Callable[[Site], RobotsRules],
+        is_development: Callable[[], bool],
+    ) -> None:
+        """`now` is the clock of all workers. `changes` returns those that count; `look_up` is a `PageLookup`."""
+        self._options = options
+        self._store = store
+        self._now = now
+        self._site = site
+        self._changes = changes
+        self._look_up = look_up
+        self._rules = rules
+        self._is_development = is_development
+        self._option_key = options.indexnow if isinstance(options.indexnow, str) else None
+        self._endpoint = options.indexnow_endpoint or DEFAULT_ENDPOINT
+        self._lock = ForkSafeLock()
+        self._worker_id = WorkerId()
+        self._named = set[str]()
+        """Decoded paths that the app named, and that are not in the store yet."""
+        self._woken_at = -float(TICK_SECONDS)
+        self._is_stopped = options.indexnow is False
+        self._warn_once = WarnOnce()
+        self._log_fault = FaultLog()
+        self.sent: int = 0
+        """URLs that the engine received from this process."""
+        self.pending: int = 0
+        """URLs that waited when this process last looked."""
+        self.state: int = 0
+        """0 if it is off; else the place of the state in `STATES`, from 1 on."""
+
+    # The key file
+
+    def is_key_path(self, path: str) -> bool:
+        """Whether a path may be that of the key file. It costs almost nothing."""
+        if self._option_key is not None:
+            return path == f"/{self._option_key}.txt"
+        return self._options.indexnow is True and _OWN_KEY_PATH.fullmatch(path) is not None
+
+    def key_file(self, site: Site, path: str) -> str | None:
+        """The key, if it is this path's; None for any other. It may block. Raises `StoreError`."""
+        if site.base_url != self._site().base_url:
+            return None
+        key = self._option_key or self._load(site).key
+        return key if path == f"/{key}.txt" else None
+
+    # When it runs
+
+    def changed(self, path: str) -> None:
+        """Have a decoded path told soon, if it may be listed."""
+        if not self._is_stopped and len(self._named) < MAX_URLS:
+            self._named.add(path)
+
+    def stop(self) -> None:
+        """Send nothing in this process: it is a command, and no worker."""
+        self._is_stopped = True
+
+    def wake(self) -> None:
+        """Have what is due sent in the background. Called every few seconds."""
+        now = self._options.clock()
+        if self._is_stopped or (0 <= now - self._woken_at < TICK_SECONDS and not self._named):
+            return
+        self._woken_at = now
+        run_in_background(self._run_unless_running)
+
+    def _run_unless_running(self) -> None:
+        if self._lock.acquire(0):
+            try:
+                self._run()
+            finally:
+                self._lock.release()
+
+    def run(self, *, sends: bool = True) -> None:
+        """Save what the app named, and send what is due, in this thread."""
+        if not self._is_stopped and (sends or self._named):
+            with self._lock:
+                self._run(sends=sends)
+
+    def _run(self, *, sends: bool = True) -> None:
+        try:
+            site = self._site()
+            reason = self._off_reason(site)
+            if reason is not None:
+                self._warn_once("off", "IndexNow is off: %s", reason)
+                self.state = 0
+                return
+            if self._has_turn(site):
+                try:
+                    self._work(site, sends=sends)
+                finally:
+                    self._store.lease(site.base_url, RECORD_NAME, self._worker_id.name, 0)
+            else:
+                self._show(self._load(site))
+        except StoreError as error:  # the circuit breaker has logged it
+            log.debug("no notices are sent: %s", error)
+        except Exception as error:
+            self._log_fault("the notices of changes could not be sent", error)
+
+    def _off_reason(self, site: Site) -> str | None:
+        """Why nothing is to be sent; None if nothing speaks against it. Another endpoint is told in any case."""
+        if self._options.site is None:
+            return "it needs base_url, and one for all hosts"
+        if self._options.indexnow_endpoint is not None:
+            return None
+        if site.loopback or self._is_development():
+            return (
+                "the site is on this machine, in debug mode or under test; indexnow_endpoint names one to try it with"
+            )
+        return None if self._rules(site).allows(f"{site.base_url}/") else "robots.txt disallows the home page"
+
+    def _has_turn(self, site: Site) -> bool:
+        return self._store.lease(site.base_url, RECORD_NAME, self._worker_id.name, LEASE_SECONDS)
+
+    # What it does
+
+    def _work(self, site: Site, *, sends: bool) -> None:
+        queue, now = self._load(site), self._now()
+        named, self._named = self._named, set()
+        locs = {loc for path in named if (loc := loc_of(site, quote_path(path) or ""))}
+        known = self._look_up(site, locs) if locs else {}
+        queue.add_named((loc for loc, page in known.items() if page is None or is_listable(page) or is_gone(page)), now)
+        self._save(site, queue)
+        if queue.state == "burnt":
+            self._warn_of_key()
+        elif sends and not queue.is_paused(now) and (queue.state != "unverified" or self._verify(site, queue)):
+            self._look(site, queue)
+            while self._has_turn(site) and (urls := queue.due(self._now())):
+                if not self._send(site, queue, urls):
+                    break
+        self._show(queue)
+
+    def _verify(self, site: Site, queue: Queue) -> bool:
+        """Whether the key file is public: engines fetch it once, and remember for ever that it was not there."""
+        url, now = _key_url(site, queue), self._now()
+        answer = request(url)
+        if answer.status == 200 and answer.body == queue.key.encode():
+            queue.succeed("verifying")
+        else:
+            queue.pause(now)
+            self._warn_once(
+                "unverified",
+                "IndexNow waits: %s does not return the key, but %s; have this URL reach the app, also from its server",
+                url,
+                f"status {answer.status}" if answer.status else answer.body.decode(errors="replace"),
+            )
+        self._save(site, queue)
+        return queue.state == "verifying"
+
+    def _look(self, site: Site, queue: Queue) -> None:
+        """Find what changed: request the sitemap now and then, as a crawler does, and read the changes."""
+        now = self._now()
+        if not 0 <= now - queue.looked_at < LOOK_SECONDS:
+            queue.looked_at = now
+            request(site.base_url + (quote_path(self._options.path) or ""), "HEAD")
+        queue.add_changes(self._changes(site), now)
+        queue.drop_oldest()
+        self._save(site, queue)
+
+    def _send(self, site: Site, queue: Queue, urls: list[str]) -> bool:
+        """Send some URLs; whether further ones may be sent now."""
+        now = self._now()
+        queue.note(urls, now, most=queue.notices[urls[0]].most)
+        self._save(site, queue)  # before it is sent: if this process dies meanwhile, nobody repeats it at once
+        answer = notify(self._endpoint, site.host, queue.key, _key_url(site, queue), urls)
+        outcome = outcome_of(answer)
+        if outcome == "received":
+            queue.note(urls, now, is_done=True)
+            queue.succeed("good")
+            self.sent += len(urls)
+        elif outcome == "invalid":
+            queue.note(urls, now, is_done=len(urls) == 1, most=max(1, len(urls) // 2))
+            if len(urls) == 1:
+                self._warn_once("invalid", "IndexNow does not take %s: %s", urls[0], _shown(answer))
+        elif outcome == "burnt":
+            queue.state = "burnt"
+            self._warn_of_key()
+        else:
+            queue.pause(now, retry_after_seconds(answer, now))
+            if outcome == "wait":
+                queue.state = "verifying"
+            elif outcome == "limited":
+                queue.state = "limited"
+                self._warn_once(
+                    "limited", "IndexNow takes no more notices for now, and gets them later: %s", _shown(answer)
+                )
+            else:
+                self._warn_once("failed", "IndexNow does not answer, and gets its notices later: %s", _shown(answer))
+        self._save(site, queue)
+        return outcome in ("received", "invalid")
+
+    def _warn_of_key(self) -> None:
+        self._warn_once(
+            "burnt",
+            'IndexNow refuses the key for ever, so nothing is sent: give a new one, such as indexnow="%s"',
+            token_hex(16),
+        )
+
+    def _load(self, site: Site) -> Queue:
+        record = self._store.load(site.base_url, [RECORD_NAME]).get(RECORD_NAME)
+        return decoded_queue(record, self._now(), self._option_key)
+
+    def _save(self, site: Site, queue: Queue) -> None:
+        self._store.save(site.base_url, {RECORD_NAME: queue.encoded()})
+
+    def _show(self, queue: Queue) -> None:
+        self.pending, self.state = queue.pending(), STATES.index(queue.state) + 1
+
+
+def _key_url(site: Site, queue: Queue) -> str:
+    return f"{site.base_url}/{queue.key}.txt"
+
+
+def _shown(answer: Answer) -> str:
+    text = answer.body[:200].decode(errors="replace")
+    return f"status {answer.status}, {text!r}" if answer.status else text

@@ -1,0 +1,283 @@
+"""IndexNow, with an engine and a site that are real servers: each change is told, and nothing twice, too soon or wrongly."""
+
+from __future__ import annotations
+
+import json
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sitemap_middleware import OptionError
+from sitemap_middleware.cli.main import command
+from sitemap_middleware.indexnow import protocol
+
+from ...support.bakery import DAY, Bakery
+from ...support.command_line import cli_runner
+from ...support.indexnow import Engine, Told, nothing, running, site_server, told
+from ...support.sample_sites import Clock
+
+RULES = pytest.mark.parametrize("text", ["true", "0123abcd-KEY"])
+
+
+def test_each_change_is_told_once() -> None:
+    with told() as site:
+        site.items["spelt"] = None
+        site.items["rye"] = int(site.clock())
+        site.visit("/notes/new")
+        site.step(times=5)
+        site.statuses["/items/oat"] = 404
+        site.visit("/items/oat")
+        site.step(times=3)
+        assert site.engine.paths() == {"/items/spelt": 1, "/items/rye": 1, "/notes/new": 1, "/items/oat": 1}
+        site.step(DAY, times=40)
+        assert sum(site.engine.paths().values()) == 4
+        stats = site.app.stats()
+        assert (stats["indexnow_sent"], stats["indexnow_pending"], site.state) == (4, 0, 3)
+        site.engine.check()
+
+
+def test_a_page_that_changes_all_the_time_is_not_told() -> None:
+    with told() as site:
+        site.items["rye"] = int(site.clock())
+        for _ in range(24):
+            site.items["rye"] = int(site.clock())
+            site.step()
+        assert site.engine.paths() == {}
+
+
+def test_edits_in_a_row_are_told_together() -> None:
+    with told() as site:
+        for _ in range(4):
+            site.items["rye"] = int(site.clock())
+            site.step()
+        site.step(times=4)
+        assert site.engine.paths() == {"/items/rye": 1}
+
+
+def test_changed_tells_at_once_but_not_twice_in_ten_minutes() -> None:
+    with told() as site:
+        site.app.changed("/items/rye")
+        site.app.changed("/items/rye")
+        site.app.flush()
+        site.app.changed("/items/rye")
+        site.step(60, times=5)
+        assert site.engine.paths() == {"/items/rye": 1}
+        site.step(60, times=6)
+        assert site.engine.paths() == {"/items/rye": 2}
+        site.engine.check()
+        with pytest.raises(OptionError, match="give the path of a page"):
+            site.app.changed("items/rye")
+
+
+def test_changed_tells_of_no_page_that_may_not_be_listed() -> None:
+    with told(exclude=("/items/secret",)) as site:
+        site.statuses["/notes/private"] = 403
+        for path in ("/items/secret", "/nowhere/at/all", "/sitemap.xml"):
+            site.app.changed(path)
+        site.step(times=3)
+        assert site.engine.requests == []
+
+
+# The key
+
+
+@RULES
+def testnothing_is_told_before_the_key_is_public(text: str, caplog: pytest.LogCaptureFixture) -> None:
+    indexnow = True if text == "true" else text
+    with told(indexnow=indexnow) as site:
+        pass
+    clock = Clock()
+    with ExitStack() as stack:
+        engine, other = Engine(clock), site_server(nothing)
+        base, endpoint = stack.enter_context(running(other)), stack.enter_context(running(engine.server))
+        site = Told(base_url=base, indexnow=indexnow, indexnow_endpoint=endpoint, feed=None, clock=clock)
+        site.items = {"rye": None}
+        site.pass_(DAY)
+        site.items["oat"] = None
+        site.pass_(DAY)
+        assert engine.requests == []
+        assert site.state == 1
+        assert f"IndexNow waits: {base}/" in caplog.text
+        assert "does not return the key, but status 404; have this URL reach the app" in caplog.text
+        other.set_app(site.app)
+        site.step(6 * 3600, times=2)
+        assert engine.paths() == {"/items/oat": 1}
+        engine.check()
+
+
+def test_the_key_file_is_served_where_the_app_answers_404() -> None:
+    with told(indexnow="0123abcd-KEY") as site:
+        answer = site.get("/0123abcd-KEY.txt")
+        assert (answer.status, answer.body) == (200, b"0123abcd-KEY")
+        assert answer.header("x-robots-tag") == "noindex"
+        assert site.get("/0123abcd-key.txt").status == 404
+        assert site.get("/sub/0123abcd-KEY.txt").status == 404
+    with told() as site:
+        assert site.get(f"/{'0' * 32}.txt").status == 404
+        assert site.get("/security.txt").status == 404
+
+
+def test_a_route_of_the_app_for_the_key_file_wins() -> None:
+    site = Bakery(indexnow="0123abcd-KEY")
+    site.flask.add_url_rule("/0123abcd-KEY.txt", "key", lambda: "0123abcd-KEY by the app")
+    assert site.get("/0123abcd-KEY.txt").text == "0123abcd-KEY by the app"
+
+
+def test_the_command_status_tells_the_state(tmp_path: Path) -> None:
+    file = tmp_path / "kept.sqlite3"
+    site = Bakery(
+        base_url="http://bakery.invalid",
+        indexnow=True,
+        indexnow_endpoint="http://127.0.0.1:9",
+        store=f"sqlite:///{file}",
+    )
+    site.visit("/")
+    assert "  IndexNow: unverified; URLs that wait: 0" in cli_runner().invoke(command, ["status", str(file)]).stdout
+    status = json.loads(cli_runner().invoke(command, ["status", str(file), "--json"]).stdout)
+    assert status["sites"][0]["indexnow"] == {"state": "unverified", "pending": 0}
+
+
+# What the engine answers
+
+
+@pytest.mark.parametrize("status", [202, 403, 429, 500, 503, 302, 0])
+def test_what_is_not_received_is_told_again(status: int, caplog: pytest.LogCaptureFixture) -> None:
+    text = '{"code": "SiteVerificationNotCompleted"}' if status == 403 else ""
+    with told() as site:
+        site.engine.script = [(status, text, {})] * 3
+        site.items["spelt"] = None
+        site.step(60, times=15)
+        assert site.engine.paths() == {}
+        assert 1 <= len(site.engine.requests) <= 2
+        assert site.state == {202: 2, 403: 2, 429: 4}.get(status, 2)
+        assert site.app.stats()["indexnow_pending"] == 1
+        site.step(3600, times=8)
+        assert site.engine.paths() == {"/items/spelt": 1}
+        assert site.state == 3
+        site.engine.check()
+
+
+def test_a_timeout_is_told_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    with told() as site:
+        with monkeypatch.context() as patch:
+            patch.setattr(protocol, "TIMEOUT_SECONDS", 0.2)
+            site.engine._lock.acquire()
+            site.items["spelt"] = None
+            site.step()
+            site.engine._lock.release()
+        site.step(600, times=3)
+        assert site.engine.received
+        site.engine.check()
+
+
+@pytest.mark.parametrize("form", ["seconds", "date"])
+def test_retry_after_is_obeyed(form: str, caplog: pytest.LogCaptureFixture) -> None:
+    with told() as site:
+        from email.utils import formatdate
+
+        after = "7200" if form == "seconds" else formatdate(site.clock() + 300 + 7200, usegmt=True)
+        site.engine.script = [(429, "Too many", {"Retry-After": after})]
+        site.items["spelt"] = None
+        site.step()
+        assert "IndexNow takes no more notices for now, and gets them later: status 429, 'Too many'" in caplog.text
+        site.step(600, times=11)
+        assert site.engine.requests == [1]
+        site.step(600, times=2)
+        assert site.engine.paths() == {"/items/spelt": 1}
+
+
+@pytest.mark.parametrize("bad", [1, 2])
+def test_urls_that_are_refused_do_not_hold_up_others(bad: int, caplog: pytest.LogCaptureFixture) -> None:
+    with told() as site:
+        names = [f"n{number:02}" for number in range(40)]
+        site.items |= dict.fromkeys(names)
+        site.engine.bad = {f"{site.base}/items/{name}" for name in names[5 : 5 + bad]}
+        site.step(times=30)
+        assert site.engine.paths() == {
+            f"/items/{name}": 1 for name in names if f"{site.base}/items/{name}" not in site.engine.bad
+        }
+        assert "IndexNow does not take http" in caplog.text
+        assert site.app.stats()["indexnow_pending"] == 0
+        assert max(len(times) for times in site.engine.tried.values()) <= 7
+        site.engine.check()
+
+
+def test_a_burnt_key_stops_until_another_is_given(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with told(store=f"sqlite:///{tmp_path}/kept.sqlite3") as site:
+        site.engine.script = [(403, '{"code": "UserForbiddedToAccessSite"}', {})]
+        site.items["spelt"] = None
+        site.step(3600, times=48)
+        assert site.engine.requests == [1]
+        assert site.state == 5
+        assert (
+            'IndexNow refuses the key for ever, so nothing is sent: give a new one, such as indexnow="' in caplog.text
+        )
+        again = Told(
+            base_url=site.base,
+            indexnow="another-key",
+            indexnow_endpoint=site.app.settings["indexnow_endpoint"].value,
+            store=f"sqlite:///{tmp_path}/kept.sqlite3",
+            clock=site.clock,
+            feed=None,
+        )
+        site.server.set_app(again.app)
+        again.items = site.items
+        again.step(times=3)
+        assert site.engine.paths() == {"/items/spelt": 1}
+
+
+# When it is off
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"base_url": None}, "it needs base_url"),
+        ({"base_url": "http://localhost"}, "the site is on this machine, in debug mode or under test"),
+        ({"base_url": "https://example.com"}, "the site is on this machine, in debug mode or under test"),
+    ],
+)
+def test_it_is_off_where_it_would_be_wrong(
+    options: dict[str, Any], reason: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    site = Bakery(**{"indexnow": True, **options})
+    site.app.changed("/items/rye")
+    site.app.flush()
+    assert f"IndexNow is off: {reason}" in caplog.text
+    assert site.app.stats()["indexnow_state"] == 0
+
+
+def test_without_the_optionnothing_is_done() -> None:
+    site = Bakery()
+    site.items = {"rye": None}
+    site.get()
+    site.app.changed("/items/rye")
+    site.app.flush()
+    assert site.app.stats()["indexnow_state"] == 0
+
+
+@pytest.mark.parametrize("value", ["short", "with blank", "x" * 129, 5, "ümläute-key"])
+def test_an_invalid_key_names_the_fix(value: Any) -> None:
+    with pytest.raises(OptionError, match=r"indexnow=.* is neither True, False, a key for IndexNow: 8 to 128 letters"):
+        Bakery(indexnow=value)
+
+
+@pytest.mark.parametrize("value", ["api.indexnow.org", "ftp://example.com", "", 5])
+def test_an_invalid_endpoint_names_the_fix(value: Any) -> None:
+    with pytest.raises(OptionError, match=r'indexnow_endpoint=.* is not a URL; give one such as "https://www\.bing'):
+        Bakery(indexnow_endpoint=value)
+
+
+def test_an_engine_that_is_down_for_a_week_gets_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+    with told() as site:
+        site.engine.script = [(503, "", {})] * 60
+        for day in range(7):
+            site.items[f"day{day}"] = None
+            site.step(DAY / 8, times=8)
+        assert len(site.engine.requests) < 60
+        site.engine.script = []
+        site.step(DAY / 4, times=2)
+        assert site.engine.paths() == {f"/items/day{day}": 1 for day in range(7)}
+        site.engine.check()
