@@ -1,4 +1,4 @@
-"""Small helpers that many modules share: forks, bounded caches, warnings, long work, private names of the library."""
+"""Small helpers that many modules share: forks, bounded caches, warnings, work in the background."""
 
 from __future__ import annotations
 

@@ -16,12 +16,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitemap_middleware import OptionError, SitemapError, SitemapMiddleware, sitemap
+from sitemap_middleware.middleware import SitemapOptions
+from sitemap_middleware.options.table import OPTIONS
 
 from ..support.documents import entries, locs
 from ..support.sample_sites import Clock, Page, SampleSite
 from ..support.wire import RequestSpec, wsgi
 
 ROOT = Path(__file__).parents[2]
+
+
+def test_editors_are_told_of_every_option() -> None:
+    assert {*SitemapOptions.__annotations__} == {*OPTIONS}
+    docstring = SitemapMiddleware.__doc__ or ""
+    assert [name for name in OPTIONS if f"\n        {name}:" not in docstring] == []
 
 
 def flask_app(*paths: str) -> flask.Flask:
