@@ -85,23 +85,27 @@ def urlsets(entries: Iterable[SitemapUrl], name: str, *, may_split: bool = True)
     The first one has this name. The others end in "-2", "-3" and so on, in place of "-1" if it has that. If there may
     be no others, as there are few enough entries, those that would need one are written without extensions.
     """
+    most = MAX_BYTES if may_split else MAX_BYTES // 2  # the other half is enough for all entries without extensions
     lines: list[str] = []
     lastmod, number, size, news, is_plain = "", 1, 0, 0, True
     for entry in in_pieces(entries, PIECE_ENTRIES):
         line = render_url(entry)
-        if entry.images or entry.videos or entry.news or entry.alternates:
+        size += len(line)
+        _, modified, _, _, images, videos, article, alternates = entry
+        if images or videos or article or alternates:
             is_plain = False
-            news += entry.news is not None
-        size += len(line) if line.isascii() else len(line.encode())
-        if len(lines) == MAX_ENTRIES or size > MAX_BYTES or news > MAX_NEWS:
+            news += article is not None
+            size += len(line.encode()) - len(line)  # only what is not of the protocol may be other than ASCII
+        if len(lines) == MAX_ENTRIES or size > most or news > MAX_NEWS:
             if may_split:
                 yield _urlset(numbered(name, number), "".join(lines), len(lines), lastmod, is_plain=is_plain)
-                lines, lastmod, number, size, news = [], "", number + 1, len(line.encode()), int(entry.news is not None)
+                lines, lastmod, number, size, news = [], "", number + 1, len(line.encode()), int(article is not None)
             else:
+                size -= len(line.encode())
                 line = render_url(SitemapUrl(*entry[:4]))
         lines.append(line)
-        if entry.lastmod is not None and entry.lastmod > lastmod:
-            lastmod = entry.lastmod
+        if modified is not None and modified > lastmod:
+            lastmod = modified
     if lines:
         yield _urlset(numbered(name, number), "".join(lines), len(lines), lastmod, is_plain=is_plain)
 

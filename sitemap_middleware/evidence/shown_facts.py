@@ -27,8 +27,9 @@ COMMON_SHARE: Final = 0.1
 """An image on so many pages, and this share of the pages of the site or of a route, is the site's: a logo, an icon."""
 
 _MAX_ELEMENTS: Final = 500
+_MAX_SRCSET_CHARS: Final = 10_000
 _META_IMAGES: Final = "meta[property='og:image'][content], meta[property='og:image:url'][content]"
-_IMAGES: Final = "main img, [role=main] img, article img"
+_CONTENT: Final = "main, [role=main], article"
 _OTHER_PARTS: Final = frozenset({"nav", "aside", "footer", "template", "noscript", "dialog"})
 """Elements whose images are not those of the content that they are in."""
 _VERSIONS: Final = "head > link[rel~=alternate i][hreflang][href]"
@@ -58,7 +59,12 @@ def image_references(tree: LexborHTMLParser, data: Iterable[Any]) -> Iterator[st
     for meta in tree.css(_META_IMAGES)[:_MAX_ELEMENTS]:
         yield meta.attributes["content"] or ""
     yield from _images_of_things(data)
-    for image in {image.mem_id: image for image in tree.css(_IMAGES)[:_MAX_ELEMENTS]}.values():
+    images: dict[int, LexborNode] = {}
+    for content in tree.css(_CONTENT):
+        images |= {image.mem_id: image for image in content.css("img")[:_MAX_ELEMENTS]}
+        if len(images) >= _MAX_ELEMENTS:
+            break
+    for image in images.values():
         if not _is_unshown(image) and _is_content(image):
             yield _source(image)
 
@@ -138,7 +144,8 @@ def _source(image: LexborNode) -> str:
         source = (attributes.get(name) or "").strip()
         if source and not source.startswith("data:"):
             return source
-    candidates = re.split(r",\s+", (attributes.get("srcset") or attributes.get("data-srcset") or "").strip())
+    srcset = (attributes.get("srcset") or attributes.get("data-srcset") or "").strip()
+    candidates = re.split(r",\s+", srcset[:_MAX_SRCSET_CHARS])
     return max(candidates, key=_width).strip().partition(" ")[0]
 
 

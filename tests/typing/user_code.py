@@ -26,7 +26,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from sitemap_middleware import Entry, SitemapMiddleware, sitemap
+from sitemap_middleware import Entry, News, SitemapMiddleware, Video, sitemap
 from sitemap_middleware.django import SitemapMiddleware as DjangoMiddleware
 from sitemap_middleware.flask import Sitemap
 from sitemap_middleware.litestar import SitemapPlugin
@@ -43,6 +43,9 @@ flask_app = Flask(__name__)
 
 def all_posts() -> Iterator[Entry]:
     yield Entry({"slug": "rye"}, lastmod=date(2024, 5, 1), priority=0.8, changefreq="weekly")
+    news = News(name="The Loaf", language="en", publication_date=date(2024, 5, 1), title="Rye")
+    video = Video(thumbnail_loc="/t.jpg", title="Rye", description="How to", player_loc="/player", tags=["rye"])
+    yield Entry({"slug": "oat"}, images=["/oat.jpg"], videos=[video], news=news, alternates={"de": "/de/hafer"})
 
 
 @flask_app.route("/posts/<slug>")

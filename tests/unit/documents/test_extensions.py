@@ -46,13 +46,15 @@ class Bakery:
         app.add_url_rule("/<slug>", "bread", sitemap(values=lambda: items)(lambda slug: f"<!doctype html><p>{slug}"))
         self.clock = Clock(NOW)
         self.root = root
-        self.app = SitemapMiddleware(app, base_url=BASE, store=store, clock=self.clock)
+        self.app = SitemapMiddleware(
+            app, base_url=BASE, store=store, clock=self.clock, report="/report", authorize=lambda _: True
+        )
 
-    def get(self, path: str = "/sitemap.xml", **headers: str) -> Answer:
+    def get(self, path: str = "/sitemap.xml", query: str = "", **headers: str) -> Answer:
         def server(environ: dict[str, Any], start_response: Any) -> Any:
             return self.app({**environ, "SCRIPT_NAME": self.root, "wsgi.multithread": True}, start_response)
 
-        return wsgi(server, RequestSpec(path, host="example.com", headers=list(headers.items())))
+        return wsgi(server, RequestSpec(path, query=query, host="example.com", headers=[*headers.items()]))
 
 
 def said(answer: Answer, path: str) -> str:
@@ -130,9 +132,12 @@ def test_versions_name_the_page_itself(path: str, alternates: dict[str, str], ex
     assert links == expected
 
 
-def test_explain_names_what_is_said_and_who_says_it() -> None:
+def test_explain_and_the_report_name_what_is_said_and_who_says_it() -> None:
     shop = Bakery([Entry({"slug": "rye"}, news=news(), images=[])], images=["/a.jpg", "/b.jpg"], videos=[VIDEO])
     shop.get()
+    assert (
+        "images: 2 (@sitemap); videos: Rye &amp; salt (@sitemap)" in shop.get("/report/page", query="path=/about").text
+    )
     assert shop.app.explain("/about").extensions == ("images: 2 (@sitemap)", "videos: Rye & salt (@sitemap)")
     assert "news: Rye <rises> (values)" in str(shop.app.explain("/rye"))
 
@@ -354,3 +359,19 @@ def test_a_document_has_at_most_1000_news_and_50_megabytes(monkeypatch: pytest.M
     assert found == [
         f"{BASE}{path}" for path in ("/about", *(f"/n{n}" for n in range(40)), *(f"/{n}" for n in range(15)))
     ]
+
+
+def test_a_document_of_learned_pages_drops_extensions_rather_than_exceed_its_size(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(xml, "MAX_BYTES", 3_000)
+    app = flask.Flask("learned", static_folder=None)
+    images = [f"/{number}.jpg" for number in range(9)]
+    app.add_url_rule("/<slug>", "page", sitemap(learn=True, images=images)(lambda slug: f"<!doctype html><p>{slug}"))
+    middleware = SitemapMiddleware(app, base_url=BASE, store="memory://", verify=False)
+    for number in range(10):
+        wsgi(middleware, RequestSpec(f"/p{number}", host="example.com"))
+    answer = wsgi(middleware, RequestSpec("/sitemap.xml", host="example.com"))
+    assert locs(answer.body) == [f"{BASE}/p{number}" for number in range(10)]
+    assert answer.text.count("/0.jpg") == 2
+    assert len(answer.body) <= 3_000
