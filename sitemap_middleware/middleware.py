@@ -60,6 +60,7 @@ class SitemapOptions(TypedDict, total=False):
     feed: str | None
     images: bool | int
     alternates: bool
+    gone: bool
     indexnow: bool | str
     indexnow_endpoint: str | None
     report: str | None
@@ -104,6 +105,7 @@ class SitemapMiddleware:
         feed: the path of an Atom feed of what changed in the sitemap.
         images: whether the images that pages show are listed: True for 25 of each page, or another number.
         alternates: whether the versions in other languages that pages name are listed.
+        gone: whether a document of the sitemap has the pages that were listed and are gone.
         indexnow: whether search engines are told what changed, by IndexNow; or the key for that.
         indexnow_endpoint: the URL of another engine than api.indexnow.org.
         report: the path of pages for people that show what is listed and why. Needs the extra `report`.

@@ -15,8 +15,8 @@ from typing import Final, Literal
 from .exceptions import OptionError
 from .models import CHANGEFREQS, Changefreq
 
-RESERVED_SECTIONS: Final = ("routes", "pages")
-"""The names of the sections of static routes and of learned pages, in the URLs of their documents."""
+RESERVED_SECTIONS: Final = ("routes", "pages", "gone")
+"""The names of the sections of static routes, of learned pages and of pages that are gone, in the URLs of documents."""
 
 _SECTION_NAME: Final = re.compile(r"(?=.{1,50}\Z)(?!.*-(?:[0-9]+|routes|pages)\Z)[a-z0-9]+(?:-[a-z0-9]+)*")
 """No name ends like that of another document of a section."""
@@ -57,7 +57,7 @@ def validate_section(name: object) -> str:
         return name
     raise OptionError(
         f"{name!r} cannot name a section; give up to 50 of a-z, 0-9 and single hyphens, such as"
-        f' "guides", and no number, {" or ".join(RESERVED_SECTIONS)} at the end'
+        f' "guides", and no number, {" or ".join(RESERVED_SECTIONS[:2])} at the end, nor {RESERVED_SECTIONS[2]}'
     )
 
 

@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import Final, Literal, NamedTuple
 
 from ..evidence.dates import SECONDS_PER_DAY
-from ..evidence.page_verdict import is_gone, is_listable
+from ..evidence.page_verdict import is_gone
 from ..listing.candidates import SiteSnapshot, decode_path
 from ..listing.evaluated_urls import end_of, first_good_at
 from ..listing.policy import ListingPolicy
@@ -117,7 +117,7 @@ def compared(
         before, page = absent.get(loc), pages.get(loc)
         if page is not None and is_gone(page):
             kind: Literal["gone", "left"] = "gone"
-        elif before is not None and before.kind == "gone" and loc in pages and (page is None or not is_listable(page)):
+        elif before is not None and before.kind == "gone" and loc in pages and not is_good(page):
             kind = "gone"  # the store keeps the page for a day only
         else:
             kind = "left"
@@ -134,6 +134,11 @@ def compared(
             changes[loc] = Change(loc, "changed", now, later[loc])
     latest = sorted(changes.values(), key=_order)[-MAX_CHANGES:]
     return KnownChanges(known.since, {change.loc: change for change in latest})
+
+
+def is_good(page: Page | None) -> bool:
+    """Whether a page that was gone is known not to be."""
+    return page is not None and not is_gone(page)
 
 
 def _is_later(lastmod: str | None, before: str | None, rendered_at: float) -> bool:
@@ -153,5 +158,5 @@ def settled(parts: Iterable[KnownChanges], max_age: int, now: int) -> list[Chang
     """The changes of all parts that count now, the latest of each URL, the oldest first."""
     changes = sorted((change for part in parts for change in part.by_loc.values()), key=_order)
     pause = min(max(MIN_SETTLE_SECONDS, 2 * max_age), MAX_SETTLE_SECONDS)
-    latest = {change.loc: change for change in changes if change.kind != "left"}
+    latest = {change.loc: change for change in changes if change.kind != "left" and now - change.at < KEPT_SECONDS}
     return [change for change in latest.values() if now - change.at >= (pause if change.kind == "changed" else 0)]

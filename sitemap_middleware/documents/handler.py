@@ -20,7 +20,7 @@ from ..observe.refresh import Refresher, RefreshMarks
 from ..options.table import Options
 from ..routing.current_routes import AppRoutes
 from ..routing.hosts import SiteResolver
-from ..routing.route_table import RouteTable
+from ..routing.route_table import GONE_SECTION, RouteTable
 from ..util import resolve, run_in_background
 from ..value_checks import RESERVED_SECTIONS
 from .feed import ATOM_TYPE, atom
@@ -93,7 +93,7 @@ class SitemapHandler:
         if part is None:
             return False
         (section, number), table = part.groups(), self.app_routes.table
-        if section in table.section_documents:
+        if section in table.section_documents or (section == GONE_SECTION and self.options.gone):
             return True
         # Only the first document of a section that has a name of its own has no number.
         return number is not None and (section in RESERVED_SECTIONS or section in table.provider_names)

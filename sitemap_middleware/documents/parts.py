@@ -9,24 +9,27 @@ from __future__ import annotations
 import gzip
 import json
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+import math
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from hashlib import blake2b
 from itertools import chain
 from typing import Final, Literal, NamedTuple
 
+from ..evidence.dates import w3c_from_timestamp
 from ..exceptions import StoreError
 from ..listing.entries import EntryBuilder
 from ..listing.policy import EvaluationContext
 from ..listing.site_signals_cache import LEARNING_INTERVAL_SECONDS, Parts
 from ..models import BaseURL, SitemapUrl
 from ..observe.refresh import RefreshMarks
-from ..routing.route_table import LEARNED_SECTION, ROUTES_SECTION
+from ..routing.route_table import GONE_SECTION, LEARNED_SECTION, ROUTES_SECTION
 from ..stores.base import PART_PAGES, UNLEARNED_PART, Store
 from ..util import yield_to_other_threads
 from . import changes
-from .changes import KnownChanges, PageLookup
+from .changes import Change, KnownChanges, PageLookup
 from .xml import Document, dated_locs, etag_of, numbered, urlsets
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
@@ -165,6 +168,13 @@ def part_sources(
             for number in numbers
         ),
     ]
+
+
+def gone_source(gone: Sequence[Change]) -> PartSource:
+    """What the part of the pages that are gone is rendered from."""
+    entries = [SitemapUrl(change.loc, w3c_from_timestamp(change.at)) for change in gone]
+    key = blake2b(repr(entries).encode(), digest_size=8).hexdigest()
+    return PartSource("routes", GONE_SECTION, key, lambda: [(GONE_SECTION, entries)], max_age=math.inf)
 
 
 class SavedParts:

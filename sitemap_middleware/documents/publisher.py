@@ -25,9 +25,10 @@ from ..routing.route_table import RouteTable
 from ..stores.base import Store
 from ..stores.breaker import StoreClock
 from ..util import reset_after_fork, resolve, run_in_background
-from .changes import Change, settled
+from . import xml
+from .changes import Change, is_good, page_lookup, settled
 from .no_sitemap_reasons import PROVIDER_FAILING_REASON, BeingGenerated, Unavailable
-from .parts import Part, PartSource, SavedParts, part_sources
+from .parts import Part, PartSource, SavedParts, gone_source, part_sources
 from .site_sitemap import MissingXMLError, SiteSitemap
 from .xml import Document
 
@@ -204,11 +205,27 @@ class Publisher:
         if any(source.kind == "values" for source in missing):
             raise BeingGenerated
         found = [parts[source.name] for source in sources if source.name in parts]
-        sitemap.list_documents(found, may_be_single=not missing and not snapshot.table.sections)
+        gone = self._gone(sitemap, snapshot) if self._options.gone and any(part.documents for part in found) else None
+        may_be_single = not (missing or snapshot.table.sections or gone)
+        sitemap.list_documents(found, gone, may_be_single=may_be_single)
         if sitemap.failing and not sitemap.entry_count():
             raise Unavailable(PROVIDER_FAILING_REASON)
         is_complete = not any(self._is_due(source, parts) for source in due)
         sitemap.made_of, sitemap.made_at = made_of if is_complete else None, now
+
+    def _gone(self, sitemap: SiteSitemap, snapshot: SiteSnapshot) -> Part | None:
+        """The part of the pages that were listed and are gone; None if there are none."""
+        gone = [change for change in self.changes(snapshot.site) if change.kind == "gone"]
+        pages = page_lookup(self._entries.policy, snapshot)([change.loc for change in gone]) if gone else {}
+        # The store keeps a learned page that is gone for a day only.
+        gone = [change for change in gone if change.loc in pages and not is_good(pages[change.loc])]
+        if not gone:
+            return None
+        source, base_url = gone_source(sorted(gone)[: xml.MAX_ENTRIES]), sitemap.base_url
+        part = self.saved_parts.load(base_url, [source.name]).get(source.name)
+        if part is None or part.key != source.key:
+            part = self.saved_parts.render(base_url, source, part, sitemap.keep)
+        return part
 
     def _is_due(self, source: PartSource, parts: Mapping[str, Part]) -> bool:
         return source.is_due(parts.get(source.name), self._store_clock.now())

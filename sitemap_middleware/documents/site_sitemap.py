@@ -51,6 +51,8 @@ class SiteSitemap:
         self._saved = saved
         self._listed: dict[str, Document] = {}
         """The documents of all parts, by name, in their order."""
+        self._gone: tuple[Document, ...] = ()
+        """Those of them that have the pages that are gone."""
         self._is_single = False
         """Whether one document has the entries of all parts."""
         self._root: Document | None = None
@@ -59,9 +61,11 @@ class SiteSitemap:
         self._xml: OrderedDict[str, Document] = OrderedDict()
         """Documents of parts with their XML, by name: those that were rendered or requested last."""
 
-    def list_documents(self, parts: Collection[Part], *, may_be_single: bool) -> None:
-        """List the documents of the parts as they are now."""
+    def list_documents(self, parts: Collection[Part], gone: Part | None, *, may_be_single: bool) -> None:
+        """List the documents of the parts as they are now, and that of the pages that are gone."""
+        self._gone = () if gone is None else gone.documents
         listed = {document.name: document for part in parts for document in part.documents}
+        listed |= {document.name: document for document in self._gone}
         is_single = may_be_single and fit_together([*listed.values()])
         if (listed, is_single) != (self._listed, self._is_single):
             self._listed, self._is_single, self._is_root_current = listed, is_single, False
@@ -110,8 +114,8 @@ class SiteSitemap:
         return {f"{stem}.xml": self._root, **{f"{stem}-{name}.xml": document for name, document in parts.items()}}
 
     def entry_count(self) -> int:
-        """The number of entries in all documents."""
-        return sum(document.entries for document in self._listed.values())
+        """The number of listed pages in all documents."""
+        return sum(document.entries for document in self._listed.values() if document not in self._gone)
 
     def _name_of(self, path: str) -> str:
         return path.removeprefix(f"{self._stem}-").removesuffix(".xml")

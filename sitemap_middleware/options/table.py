@@ -80,6 +80,8 @@ class Options:
     """Whether each route with parameters is a section, named after its endpoint."""
     feed: str | None
     """The path of the feed of changes; None if there is none."""
+    gone: bool
+    """Whether a document has the pages that are gone."""
     indexnow: bool | str
     """Whether IndexNow is told of changes; or the key for it."""
     indexnow_endpoint: str | None
@@ -93,7 +95,7 @@ class Options:
     @property
     def keeps_changes(self) -> bool:
         """Whether anything tells what changed in the sitemap."""
-        return self.feed is not None or self.indexnow is not False
+        return self.gone or self.feed is not None or self.indexnow is not False
 
     @property
     def hides_all(self) -> bool:
@@ -376,6 +378,7 @@ OPTIONS: Final[Mapping[str, Option]] = {
         Option("enabled", True, "flag", _flag),
         Option("sections", None, "object", _sections),
         Option("feed", None, "text", _feed_path),
+        Option("gone", False, "flag", _flag),
         Option("indexnow", False, "flag", _indexnow),
         Option("indexnow_endpoint", None, "text", _endpoint),
         Option("report", None, "text", _report_path),

@@ -15,7 +15,7 @@ from ..options.patterns import Pattern
 from ..options.table import Options
 from ..value_checks import RESERVED_SECTIONS
 
-ROUTES_SECTION, LEARNED_SECTION = RESERVED_SECTIONS
+ROUTES_SECTION, LEARNED_SECTION, GONE_SECTION = RESERVED_SECTIONS
 """The names of two sections, in the URLs of their documents. A provider's section gets another name."""
 
 Kind = Literal["values", "routes", "pages"]

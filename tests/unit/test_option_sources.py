@@ -50,6 +50,7 @@ TEXTS: dict[str, tuple[str, Any]] = {
     "media_types": ("text/html, text/plain", ("text/html", "text/plain")),
     "metrics": ("prometheus", "prometheus"),
     "enabled": ("FALSE", False),
+    "gone": ("yes", True),
     "indexnow": ("0123-abcd", "0123-abcd"),
     "indexnow_endpoint": ("https://www.bing.com/indexnow", "https://www.bing.com/indexnow"),
     "feed": ("/changes.atom", "/changes.atom"),

@@ -14,6 +14,7 @@ from sitemap_middleware.documents import changes, xml
 from sitemap_middleware.stores.sqlite import MemoryStore
 
 from ...support.bakery import BASE, DAY, NOW, Bakery
+from ...support.documents import entries, locs
 from ...support.sample_sites import Clock
 
 
@@ -199,3 +200,59 @@ def test_a_feed_of_the_app_is_left_to_the_app() -> None:
 def test_an_invalid_path_of_the_feed_names_the_fix(path: Any) -> None:
     with pytest.raises(OptionError, match=r'feed=.* is not a path for the feed; give one such as "/changes\.atom"'):
         Bakery(feed=path)
+
+
+# What is gone
+
+
+def gone(bakery: Bakery) -> list[str]:
+    answer = bakery.get("/sitemap-gone.xml")
+    return sorted(loc.removeprefix(BASE) for loc in locs(answer.body)) if answer.status == 200 else []
+
+
+def test_pages_that_were_listed_and_are_gone_have_a_document_for_thirty_days() -> None:
+    bakery = Bakery(gone=True)
+    bakery.items = {"rye": None, "oat": None, "spelt": None, "bun": None, "private": None}
+    bakery.visit("/", *(f"/items/{slug}" for slug in bakery.items), "/notes/a", "/notes/b", "/notes/never", "/notes/c")
+    bakery.pass_(2 * DAY)
+    assert gone(bakery) == []
+    bakery.statuses = {"/items/rye": 404, "/items/oat": 410, "/items/spelt": 0, "/items/private": 403, "/notes/a": 404}
+    del bakery.items["bun"]
+    bakery.visit(*bakery.statuses)
+    bakery.clock.pass_(61)
+    bakery.visit(*bakery.statuses, "/notes/unknown")
+    bakery.pass_(3 * DAY)
+    expected = ["/items/oat", "/items/rye", "/items/spelt", "/notes/a"]
+    assert gone(bakery) == expected
+    index = entries(bakery.get().body)
+    assert index[f"{BASE}/sitemap-gone.xml"] == {"lastmod": index[f"{BASE}/sitemap-gone.xml"]["lastmod"]}
+    bakery.statuses = {"/items/spelt": 0, "/items/bun": 404}
+    bakery.visit("/items/rye", "/items/bun", "/notes/a")  # the first is there again
+    bakery.pass_(3600)
+    assert gone(bakery) == ["/items/bun", "/items/oat", "/items/spelt"]
+    assert bakery.app.stats()["listed"] == 7
+    bakery.pass_(40 * DAY)
+    assert gone(bakery) == []
+    assert len(locs(bakery.get().body)) == 7  # one document again
+
+
+def test_what_is_excluded_by_now_is_not_among_what_is_gone() -> None:
+    options: dict[str, Any] = {"store": MemoryStore(), "clock": Clock(NOW), "gone": True}
+    bakery = Bakery(**options)
+    bakery.items = {"rye": None, "oat": None}
+    bakery.visit("/", "/items/rye", "/notes/a")
+    bakery.pass_(2 * DAY)
+    bakery.statuses = {"/items/rye": 404, "/notes/a": 404}
+    bakery.visit(*bakery.statuses)
+    bakery.pass_(2 * DAY)
+    assert gone(bakery) == ["/items/rye", "/notes/a"]
+    later = Bakery(**options, exclude=("/items/rye", "/notes/*"))
+    later.items = bakery.items
+    later.visit("/")
+    assert gone(later) == []
+
+
+def test_without_the_option_the_path_is_the_apps() -> None:
+    bakery = Bakery()
+    bakery.flask.add_url_rule("/<path:page>", "cms", lambda page: f"of the CMS: {page}")
+    assert bakery.get("/sitemap-gone.xml").text == "of the CMS: sitemap-gone.xml"
