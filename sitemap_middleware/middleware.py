@@ -57,9 +57,10 @@ class SitemapOptions(TypedDict, total=False):
     metrics: Literal["prometheus", "opentelemetry"] | CollectorRegistry | Meter | None
     enabled: bool
     sections: Mapping[str, Values] | Literal[True] | None
+    x_default: str | None
     feed: str | None
     images: bool | int
-    alternates: bool
+    alternates: bool | str
     gone: bool
     indexnow: bool | str
     indexnow_endpoint: str | None
@@ -102,9 +103,11 @@ class SitemapMiddleware:
         enabled: if false, the middleware does nothing.
         sections: pages that no route gives, by the name of their document: ``{"guides": all_guides}``; or True for
             documents of each route with parameters.
+        x_default: the language of the version for all visitors whose language no version has.
         feed: the path of an Atom feed of what changed in the sitemap.
         images: whether the images that pages show are listed: True for 25 of each page, or another number.
-        alternates: whether the versions in other languages that pages name are listed.
+        alternates: whether the versions in other languages that pages name are listed; or the parameter that is the
+            language: pages of a view that differ only in it are versions of each other.
         gone: whether a document of the sitemap has the pages that were listed and are gone.
         indexnow: whether search engines are told what changed, by IndexNow; or the key for that.
         indexnow_endpoint: the URL of another engine than api.indexnow.org.

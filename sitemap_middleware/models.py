@@ -89,6 +89,21 @@ class Provider:
     """
 
 
+class Version(NamedTuple):
+    """A page as one of several that are the same in other languages."""
+
+    group: str
+    """What is equal for all versions of a page, in 20 hexadecimal digits."""
+    code: str
+    """Its language, as hreflang writes it."""
+    default: str = ""
+    """The path, in an entry the URL, of what is for all other languages, if a `Sitemap` of Django's names it."""
+
+
+I18N: Final = "i18n_patterns"
+"""The name of the parameter that stands for the language of Django's `i18n_patterns`."""
+
+
 class RouteSettings(NamedTuple):
     """The arguments of `@sitemap`; None for those not given."""
 
@@ -101,6 +116,10 @@ class RouteSettings(NamedTuple):
     section: str | None = None
     extensions: Extensions | None = None
     """The arguments `images`, `videos`, `news` and `alternates`, if any of them is given."""
+    language_parameter: str | None = None
+    """Pages that differ only in this parameter are versions of each other: `alternates`, if that is text."""
+    version: Version | None = None
+    """What a `Sitemap` of Django's says of the page of a static route."""
 
 
 class PathBuilder(Protocol):
@@ -157,6 +176,8 @@ class Route(NamedTuple):
     """Why its pages are not learned although its blueprint or router opts in, such as "it is a catch-all, so …"."""
     except_hosts: tuple[str, ...] = ()
     """Hosts for which other routes take all requests, so that none gets here."""
+    defaults: tuple[tuple[str, str], ...] = ()
+    """Parameters of its view that are not in its path, and their values."""
     builder: PathBuilder | None = None
     """Builds the paths of its provider's items, if it has a provider. Ignored when routes are compared."""
 
@@ -245,3 +266,5 @@ class SitemapUrl(NamedTuple):
     news: News | None = None
     alternates: Sequence[tuple[str, str]] = ()
     """The versions of the page in other languages and the page itself: codes and URLs."""
+    version: Version | None = None
+    """Not written as it is: the links to all versions are, once these are known."""

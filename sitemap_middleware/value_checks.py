@@ -61,6 +61,13 @@ def validate_section(name: object) -> str:
     )
 
 
+def validate_parameter(value: object) -> str:
+    """The name of a parameter of views; `OptionError`, which begins with `alternates`, for anything else."""
+    if isinstance(value, str) and value.isidentifier():
+        return value
+    raise OptionError(f'alternates={value!r} is not the name of a parameter; give that of the language, such as "lang"')
+
+
 def validate_date(value: object, fix: str, name: str = "lastmod") -> date:
     """A date or datetime, given as such or as text in ISO 8601; `OptionError` for anything else.
 

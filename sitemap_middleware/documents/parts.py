@@ -30,12 +30,21 @@ from ..stores.base import PART_PAGES, UNLEARNED_PART, Store
 from ..util import yield_to_other_threads
 from . import changes
 from .changes import Change, KnownChanges, PageLookup
+from .language_links import MARKED, linked, listed_versions
 from .xml import Document, dated_locs, etag_of, numbered, urlsets
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
 
 MAX_AGE_FACTOR: Final = 10
 """Values are valid for this many times the time that reading them took, or `max_age` if that is longer."""
+
+
+_LINKED: Final = "linked"
+"""The name of the part with the documents of all others, if versions in other languages are linked."""
+
+
+class MissingXMLError(StoreError):
+    """The store does not have the XML of a document as it was listed: another worker has replaced it."""
 
 
 class Part(NamedTuple):
@@ -107,21 +116,20 @@ def part_sources(
 
     def static_entries(section: str | None) -> Iterator[tuple[str, Iterable[SitemapUrl]]]:
         name = f"{ROUTES_SECTION}-1" if section is None else table.document(section, "routes")
-        yield name, builder.route_entries(context, section)
+        yield prefix + name, builder.route_entries(context, section)
 
     def provided_entries(document: str, names: Collection[str]) -> Iterator[tuple[str, Iterable[SitemapUrl]]]:
         of_each = (builder.provider_entries(context, *context.providers[name]) for name in names)
-        yield document, chain.from_iterable(of_each)
+        yield prefix + document, chain.from_iterable(of_each)
 
     def learned_entries(number: int) -> Iterator[tuple[str, Iterable[SitemapUrl]]]:
         pages = snapshot.store.part(snapshot.site.store_key, number)
         for section, entries in builder.learned_entries(context, pages).items():
-            if section is None:
-                yield f"{LEARNED_SECTION}-{number}", entries
-            else:
-                yield numbered(table.document(section, "pages"), number), entries
+            name = table.document(section, "pages") if section else f"{LEARNED_SECTION}-1"
+            yield prefix + numbered(name, number), entries
 
     table = snapshot.table
+    prefix = MARKED if table.has_versions else ""
     sections = {section for route in table.static(snapshot.site) if (section := table.section_of(route))}
     provided: dict[str, list[str]] = {}
     for name, (_, routes) in context.providers.items():
@@ -201,6 +209,13 @@ class SavedParts:
                 return document._replace(gzipped=gzipped)
         return None
 
+    def with_xml(self, owner: BaseURL, document: Document) -> Document:
+        """A document with its XML. Raises `MissingXMLError` if the store has not got it."""
+        found = self.load_xml(owner, document)
+        if found is None:
+            raise MissingXMLError(f"the XML of {document.name} is missing from the store")
+        return found
+
     def render(
         self,
         owner: BaseURL,
@@ -237,6 +252,37 @@ class SavedParts:
                 records[_CHANGED_PARTS] = json.dumps([*names, source.name]).encode()
         self._store.save(owner, {**records, _record_name(source.name): _encoded(part)})
         return part
+
+    def link(self, owner: BaseURL, parts: Iterable[Part], x_default: str | None) -> tuple[Part, bool]:
+        """One part with all documents of these, in which versions are linked; and whether it is up to date.
+
+        On a large site it takes a tenth of the time at most, by using the earlier one meanwhile.
+
+        Raises:
+            MissingXMLError: the store has the XML of a newer document.
+        """
+        began, now = self._timer(), self._now()
+        marked = [document for part in parts for document in part.documents]
+        key = etag_of(repr([x_default, *(document.etag for document in marked)]).encode())
+        before, saved = self.load(owner, [_LINKED]).get(_LINKED), dict[str, Document]()
+        earlier = {document.name: document for document in before.documents} if before is not None else {}
+        if before is not None and 0 <= now - before.at < LEARNING_INTERVAL_SECONDS:
+            if before.key == key or now - before.at < MAX_AGE_FACTOR * before.seconds:
+                return before, before.key == key
+            saved = earlier  # after a while they are saved again: the store may have lost them
+        groups = listed_versions((self.with_xml(owner, document) for document in marked), x_default)
+        records: dict[str, bytes | None] = {_xml_name(name): None for name in earlier}
+        documents: list[Document] = []
+        for document in marked:
+            made = linked(self.with_xml(owner, document), groups, saved)
+            records.pop(_xml_name(made.name), None)
+            if made.gzipped:
+                made = made.with_date(earlier.get(made.name), self._now())
+                records[_xml_name(made.name)] = made.gzipped
+            documents.append(made.figures)
+        part = Part(key, "", self._now(), max(0.0, self._timer() - began), tuple(documents))
+        self._store.save(owner, {**records, _record_name(_LINKED): _encoded(part)})
+        return part, True
 
     def _load_at_once(self, owner: BaseURL, name: str, part: Part | None) -> tuple[Part | None, dict[str, bytes]]:
         """A part as it is saved now, and with it the records of its changes and documents, as they were at one moment.

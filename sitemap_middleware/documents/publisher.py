@@ -28,8 +28,8 @@ from ..util import reset_after_fork, resolve, run_in_background
 from . import xml
 from .changes import Change, is_good, page_lookup, settled
 from .no_sitemap_reasons import PROVIDER_FAILING_REASON, BeingGenerated, Unavailable
-from .parts import Part, PartSource, SavedParts, gone_source, part_sources
-from .site_sitemap import MissingXMLError, SiteSitemap
+from .parts import MissingXMLError, Part, PartSource, SavedParts, gone_source, part_sources
+from .site_sitemap import SiteSitemap
 from .xml import Document
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
@@ -197,20 +197,26 @@ class Publisher:
         due = [source for source in sources if self._is_due(source, parts)]
         is_short = sum(source.pages for source in due) <= MAX_WAITED_PAGES
         here = [source for source in due if source.kind == "routes" or (source.kind == "learned" and is_short)]
+        keep = {} if snapshot.table.has_versions else {"keep": sitemap.keep}  # those with marks are not sent
         for source in here:
             previous = parts.get(source.name)
-            parts[source.name] = self.saved_parts.render(site.base_url, source, previous, sitemap.keep)
+            parts[source.name] = self.saved_parts.render(site.base_url, source, previous, **keep)
         self._render_in_background(sitemap, [source for source in due if source not in here], request)
         missing = [source for source in sources if source.name not in parts and source.name not in sitemap.failing]
         if any(source.kind == "values" for source in missing):
             raise BeingGenerated
-        found = [parts[source.name] for source in sources if source.name in parts]
+        found, is_linked = [parts[source.name] for source in sources if source.name in parts], True
+        if snapshot.table.has_versions:
+            part, is_linked = self._link(sitemap, found)
+            found = [part]
         gone = self._gone(sitemap, snapshot) if self._options.gone and any(part.documents for part in found) else None
         may_be_single = not (missing or snapshot.table.sections or gone)
         sitemap.list_documents(found, gone, may_be_single=may_be_single)
         if sitemap.failing and not sitemap.entry_count():
             raise Unavailable(PROVIDER_FAILING_REASON)
-        is_complete = not any(self._is_due(source, parts) for source in due)
+        # Values that are not read again yet, as they are slow, were made of what was known before.
+        is_made = all(parts[source.name].key == source.key for source in sources if source.name in parts)
+        is_complete = is_linked and is_made and not any(self._is_due(source, parts) for source in due)
         sitemap.made_of, sitemap.made_at = made_of if is_complete else None, now
 
     def _gone(self, sitemap: SiteSitemap, snapshot: SiteSnapshot) -> Part | None:
@@ -226,6 +232,23 @@ class Publisher:
         if part is None or part.key != source.key:
             part = self.saved_parts.render(base_url, source, part, sitemap.keep)
         return part
+
+    def _link(self, sitemap: SiteSitemap, parts: Collection[Part]) -> tuple[Part, bool]:
+        """The part in which versions in other languages are linked, and whether it was made of these parts.
+
+        It is made in the background, as it takes long on a large site. Raises `BeingGenerated` if it is not done soon.
+        """
+        job, is_new = sitemap.linking, False
+        if job is None or job.done():
+            job, is_new = Future(), True
+            sitemap.linking = job
+            work = partial(self.saved_parts.link, sitemap.base_url, parts, self._options.x_default)
+            run_in_background(partial(resolve, job, work))
+        wait((job,), FIRST_WAIT_SECONDS)
+        if not job.done():
+            raise BeingGenerated
+        part, is_current = job.result()
+        return part, is_new and is_current
 
     def _is_due(self, source: PartSource, parts: Mapping[str, Part]) -> bool:
         return source.is_due(parts.get(source.name), self._store_clock.now())

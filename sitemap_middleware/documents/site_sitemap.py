@@ -8,7 +8,6 @@ from collections.abc import Collection, Mapping
 from concurrent.futures import Future
 from typing import Final
 
-from ..exceptions import StoreError
 from ..http.urls import quote_path
 from ..listing.site_signals_cache import Parts
 from ..models import BaseURL
@@ -17,10 +16,6 @@ from .xml import Document, fit_together, joined, sitemapindex
 
 MAX_CACHE_BYTES: Final = 8 * 1024 * 1024
 """Bytes of compressed documents that are kept in memory for one site."""
-
-
-class MissingXMLError(StoreError):
-    """The store does not have the XML of a document as it was listed: another worker has replaced it."""
 
 
 class SiteSitemap:
@@ -37,6 +32,8 @@ class SiteSitemap:
         """What was rendered last of each part, by its name."""
         self.jobs: dict[str, Future[None]] = {}
         """What is rendered in the background, by the kind of the parts."""
+        self.linking: Future[tuple[Part, bool]] | None = None
+        """The last linking of versions in other languages."""
         self.failing: dict[str, str] = {}
         """Why providers fail, by the name of the part. Each was logged, and costs the site its own pages only."""
         self.values_age = 0.0
@@ -137,8 +134,6 @@ class SiteSitemap:
         """A listed document with its XML."""
         kept = self._xml.get(document.name)
         if kept is None or kept.figures != document:
-            kept = self._saved.load_xml(self.base_url, document)
-            if kept is None:
-                raise MissingXMLError(f"the XML of {document.name} is missing from the store")
+            kept = self._saved.with_xml(self.base_url, document)
         self.keep(kept)
         return kept

@@ -91,7 +91,7 @@ def urlsets(entries: Iterable[SitemapUrl], name: str, *, may_split: bool = True)
     for entry in in_pieces(entries, PIECE_ENTRIES):
         line = render_url(entry)
         size += len(line)
-        _, modified, _, _, images, videos, article, alternates = entry
+        _, modified, _, _, images, videos, article, alternates, _ = entry
         if images or videos or article or alternates:
             is_plain = False
             news += article is not None
@@ -169,11 +169,13 @@ def dated_locs(xml: bytes) -> dict[str, str | None]:
 
 def render_url(url: SitemapUrl) -> str:
     """The `<url>` of an entry, one line, its children in the order that the schema fixes."""
-    loc, lastmod, changefreq, priority, images, videos, news, alternates = url
+    loc, lastmod, changefreq, priority, images, videos, news, alternates, version = url
     lastmod_tag = f"<lastmod>{lastmod}</lastmod>" if lastmod else ""
     changefreq_tag = f"<changefreq>{changefreq}</changefreq>" if changefreq else ""
     priority_tag = "" if priority is None else f"<priority>{round(float(priority), 2)}</priority>"
     more = _extension_tags(url) if images or videos or news or alternates else ""
+    if version is not None:
+        more += f"<!--{version.group} {version.code} {with_entities(version.default)}-->"  # see `language_links`
     return f"<url><loc>{with_entities(loc)}</loc>{lastmod_tag}{changefreq_tag}{priority_tag}{more}</url>\n"
 
 

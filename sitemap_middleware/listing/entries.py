@@ -14,9 +14,11 @@ from typing import Final
 from ..evidence.dates import w3c
 from ..evidence.lastmod import ChangefreqResult, LastmodResult, changefreq, futurity, lastmod
 from ..http.messages import AsyncCollector
+from ..http.urls import loc_of
 from ..models import Page, Provider, Route, Site, SitemapUrl
 from ..options.entry import EMPTY_ENTRY
 from ..options.table import Options
+from ..routing.language_versions import version_of
 from ..routing.route_table import RouteTable
 from ..util import WarnOnce, in_pieces
 from ..value_checks import validate_date
@@ -157,13 +159,24 @@ class EntryBuilder:
         if word == "auto":
             changefreq_result = changefreq(candidate.page, signals)
             word = changefreq_result.word
-        url, sources = SitemapUrl(loc, lastmod_result.text, word, priority), NO_SOURCES
+        version = given.version or route.settings.version
+        if version is not None and version.default:
+            version = version._replace(default=loc_of(context.snapshot.site, version.default) or "")
+        elif version is None and (language := route.settings.language_parameter or options.language_parameter):
+            version = version_of(route, candidate.path, language)
+        url, sources = SitemapUrl(loc, lastmod_result.text, word, priority, version=version), NO_SOURCES
         shown = None
         if self._reads_pages and candidate.page is not None and candidate.page.shown:
             shown = shown_extensions(context, candidate.page, options, partial(self._listed_page, context))
         if given.extensions is not None or route.settings.extensions is not None or shown is not None:
             by = {"values": given.extensions, "@sitemap": route.settings.extensions, "the page": shown}
             url, sources = extended(url, context.snapshot, by, route, self._warn_once)
+        if version is not None:
+            if sources.get("alternates") in (None, "the page"):
+                url = url._replace(alternates=())
+                sources = {**sources, "alternates": "its versions are those that are listed"}
+            else:
+                url = url._replace(version=None)
         return url, lastmod_result, changefreq_result, sources
 
     def _listed_page(self, context: EvaluationContext, path: str) -> Page | None:
@@ -226,6 +239,7 @@ class EntryBuilder:
             [pattern.text for patterns in (options.include, options.exclude, options.learn) for pattern in patterns],
             (options.path, options.priority, options.changefreq, options.max_age_days, sorted(options.media_types)),
             (options.list_unseen, options.verify, options.images, options.alternates, options.section_by_endpoint),
+            options.language_parameter,
             # A date in the future is left out, and one of a clock that is a little ahead is replaced by the present.
             [(given, futurity(given, snapshot.now)) for given in dates],
             snapshot.table.digest,

@@ -82,7 +82,7 @@ def describe_extensions(url: SitemapUrl, sources: Mapping[str, str]) -> tuple[st
         "images": f"{len(url.images)}",
         "videos": ", ".join(video.title for video in url.videos),
         "news": url.news.title if url.news else "",
-        "alternates": ", ".join(code for code, _ in url.alternates),
+        "alternates": ", ".join(code for code, _ in url.alternates) or (url.version.code if url.version else ""),
     }
     return tuple(f"{name}: {texts[name]} ({source})" for name, source in sources.items())
 

@@ -13,7 +13,14 @@ from typing import Any, Final, Literal, Protocol, TypeVar
 from ..exceptions import OptionError
 from ..extensions import Extensions, News, Video, checked_extensions, merge_extensions
 from ..models import Changefreq, Lastmod, RouteSettings
-from ..value_checks import unknown_option_error, validate_changefreq, validate_date, validate_priority, validate_section
+from ..value_checks import (
+    unknown_option_error,
+    validate_changefreq,
+    validate_date,
+    validate_parameter,
+    validate_priority,
+    validate_section,
+)
 from .entry import checked_values
 from .patterns import Pattern
 
@@ -60,7 +67,7 @@ def sitemap(
     images: Iterable[str] | None = None,
     videos: Iterable[Video] | None = None,
     news: News | None = None,
-    alternates: Mapping[str, str] | None = None,
+    alternates: Mapping[str, str] | str | None = None,
     **unknown: object,
 ) -> Callable[[T], T]:
     """Set what the sitemap says of a route. Works above or below the framework's own decorator.
@@ -89,7 +96,8 @@ def sitemap(
         videos: each a `Video`.
         news: a `News`: for 48 hours, the page is an article.
         alternates: the URLs or paths of the page in other languages, by the code of the language and, if need be, the
-            region (`hreflang`), such as ``{"de": "/de/about", "de-AT": …, "x-default": …}``.
+            region (`hreflang`), such as ``{"de": "/de/about", "de-AT": …, "x-default": …}``; or the
+            parameter of the view that is the language: pages that differ only in it name each other.
 
     Raises:
         OptionError: when the decorator is applied, for an unknown name or an invalid value. The message names the
@@ -135,6 +143,9 @@ def checked_settings(given: Mapping[str, Any], place: str) -> RouteSettings:
     values = checked_values(given.get("values"), place)
     try:
         checked = {name: check(given[name]) for name, check in _CHECKS.items() if given.get(name) is not None}
+        if isinstance(language := given.get("alternates"), str):
+            checked["language_parameter"] = validate_parameter(language)
+            given = {**given, "alternates": None}
         extensions = checked_extensions(given)
     except OptionError as error:
         raise OptionError(f"{place}: {error}") from None

@@ -8,11 +8,11 @@ import reprlib
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Any, Final, Literal
+from typing import Any, ClassVar, Final, Literal
 
 from ..exceptions import OptionError
 from ..extensions import Extensions, News, Video, checked_extensions
-from ..models import Changefreq, Provider
+from ..models import Changefreq, Provider, Version
 from ..value_checks import parse_date, unknown_option_error, validate_changefreq, validate_date, validate_priority
 
 _PARAMS_NOT_GIVEN: Final[Mapping[str, Any]] = {}
@@ -58,6 +58,9 @@ class Entry:
     """What is said of its images, videos, news and alternates."""
     unusable_lastmod: str | None = field(compare=False, repr=False)
     """The text that was given as lastmod, if it is not a date."""
+
+    version: ClassVar[Version | None] = None
+    """A `Version`, if a `Sitemap` of Django's says of which pages it is one."""
 
     def __init__(
         self,

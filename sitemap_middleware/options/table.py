@@ -15,8 +15,14 @@ from ..evidence.observations import INDEXABLE_TYPES
 from ..exceptions import OptionError
 from ..extensions import MAX_IMAGES
 from ..http.urls import ascii_host, normal_host, parse_base_url, quote_path
+from ..language_codes import X_DEFAULT, hreflang_fault
 from ..models import Changefreq, PageLimits, Provider, Site
-from ..value_checks import unknown_option_error, validate_changefreq, validate_priority, validate_section
+from ..value_checks import (
+    unknown_option_error,
+    validate_changefreq,
+    validate_priority,
+    validate_section,
+)
 from .entry import checked_values
 from .patterns import Patterns
 from .sources import CONSTRUCTOR_NAME, FLAG_WORDS, Option, Setting
@@ -78,6 +84,10 @@ class Options:
     """The providers of named sections."""
     section_by_endpoint: bool
     """Whether each route with parameters is a section, named after its endpoint."""
+    language_parameter: str | None
+    """Pages that differ only in this parameter of their view are versions of each other."""
+    x_default: str | None
+    """The language of the version for visitors whose language no version has, in lower case."""
     feed: str | None
     """The path of the feed of changes; None if there is none."""
     gone: bool
@@ -110,7 +120,7 @@ def validate_options(settings: Mapping[str, Setting], declared_root: str) -> Opt
         for name, setting in settings.items()
     }
     place, base_url = settings["base_url"].place, values.pop("base_url")
-    is_function, sections = callable(base_url), values.pop("sections")
+    is_function, sections, alternates = callable(base_url), values.pop("sections"), values.pop("alternates")
     del values["store"], values["metrics"]  # objects that the middleware makes
     return Options(
         site=None if is_function else _site(base_url, place, declared_root),
@@ -119,6 +129,8 @@ def validate_options(settings: Mapping[str, Setting], declared_root: str) -> Opt
         media_types=values.pop("media_types") or INDEXABLE_TYPES,
         clock=values.pop("clock") or time.time,
         section_by_endpoint=sections is True,
+        alternates=alternates is True,
+        language_parameter=alternates if isinstance(alternates, str) else None,
         sections=() if sections in (None, True) else sections,
         settings=settings,
         **values,
@@ -293,6 +305,19 @@ def _cache_tag(setting: Setting) -> str:
     return setting.value
 
 
+def _alternates(setting: Setting) -> bool | str:
+    if isinstance(setting.value, str) and setting.value.isidentifier():
+        return setting.value
+    return _flag(setting, 'the parameter that is the language, such as "lang"')
+
+
+def _x_default(setting: Setting) -> str:
+    code = str(setting.value).lower()
+    if code == X_DEFAULT or hreflang_fault(code):
+        raise OptionError(f'{setting.place}={setting.value!r} is not the code of a language; give one such as "en"')
+    return code
+
+
 def _feed_path(setting: Setting) -> str:
     path = setting.value
     if not isinstance(path, str) or not _PLAIN_PATH.fullmatch(path) or not path.endswith(".atom"):
@@ -377,13 +402,14 @@ OPTIONS: Final[Mapping[str, Option]] = {
         Option("metrics", None, "text", _made_elsewhere),
         Option("enabled", True, "flag", _flag),
         Option("sections", None, "object", _sections),
+        Option("x_default", None, "text", _x_default),
         Option("feed", None, "text", _feed_path),
         Option("gone", False, "flag", _flag),
         Option("indexnow", False, "flag", _indexnow),
         Option("indexnow_endpoint", None, "text", _endpoint),
         Option("report", None, "text", _report_path),
         Option("images", False, "flag", _image_limit),
-        Option("alternates", False, "flag", _flag),
+        Option("alternates", False, "flag", _alternates),
         Option("authorize", None, "object", _authorize),
     )
 }

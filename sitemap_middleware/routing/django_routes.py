@@ -10,7 +10,7 @@ from django.conf import settings
 from django.urls import get_resolver
 from django.views import generic
 
-from ..models import HiddenReason, Route
+from ..models import I18N, HiddenReason, Route
 from ..options.decorator import NO_SETTINGS, endpoint_name, merge_settings, settings_of
 from .django_sitemaps import SETTING, sitemap_sections
 from .django_urlconf import View, own_connections, resolve, views
@@ -48,6 +48,7 @@ def read_routes(_app: Any, position: Position) -> Iterator[Route]:
             view_settings,
             hidden=_hidden_reason(view.callback),
             internal=_ADMIN if view.is_admin else _tool_reason(view.callback),
+            defaults={I18N: view.language} if view.is_translated else {},
             builder=partial(_paths, view, position.prefix) if view.names else None,
         )
     for section in sections:

@@ -17,10 +17,13 @@ from django.utils import timezone, translation
 from django.utils.module_loading import import_string
 
 from ..exceptions import OptionError
-from ..models import Context, Provider, Route, RouteSettings
+from ..language_codes import X_DEFAULT
+from ..models import I18N, Context, Provider, Route, RouteSettings, Version
 from ..options.decorator import settings_of
+from ..options.entry import Entry
 from ..value_checks import parse_date, validate_changefreq, validate_priority
 from .django_urlconf import default_language, own_connections, resolve
+from .language_versions import group_of, language_code
 from .route_discovery import check_params
 
 SETTING = "SITEMAP_SITEMAPS"
@@ -43,12 +46,14 @@ class SitemapSection:
 
     def route(self, prefix: str, host: str | None) -> Route:
         """The route that stands for all views with pages in this sitemap."""
+        sitemap = self._instance()
+        has_versions = getattr(sitemap, "i18n", False) and getattr(sitemap, "alternates", False)
         return Route(
             f"section {self.name}",
-            type(self._instance()).__qualname__,
+            type(sitemap).__qualname__,
             static=False,
             host=host,
-            settings=RouteSettings(values=self.provider),
+            settings=RouteSettings(values=self.provider, language_parameter=I18N if has_versions else None),
             builder=_LocationBuilder(self, prefix),
         )
 
@@ -58,7 +63,7 @@ class SitemapSection:
     def _examples(self) -> list[dict[str, Any]]:
         return [{self.name: path} for path in self.routes.values()]
 
-    def _items(self) -> Iterator[dict[str, Any]]:
+    def _items(self) -> Iterator[Entry]:
         """The pages of views with parameters. Views that are decorated to be excluded or enumerated are left out."""
         static: dict[str, RouteSettings] = {}
         routes: dict[str, str] = {}
@@ -74,12 +79,13 @@ class SitemapSection:
                     if view_settings.exclude or view_settings.values:
                         continue
                     fields = _fields(url, view_settings)
+                    version = _version(url)
                     if match is not None and not (match.args or match.captured_kwargs):
-                        static[path] = RouteSettings(**fields)
+                        static[path] = RouteSettings(**fields, version=version)
                         continue
                     if match is not None:
                         routes.setdefault(match.route, path)
-                    yield {self.name: path if match else url["location"], **fields}
+                    yield _VersionEntry({self.name: path if match else url["location"]}, version, fields)
         self.routes = routes
         if static != self.static_settings:
             self.static_settings = static
@@ -161,6 +167,23 @@ def _fields(url: Mapping[str, Any], view_settings: RouteSettings) -> dict[str, A
         with suppress(OptionError, ValueError):  # `get_urls` gives it as text
             fields["priority"] = validate_priority(float(url.get("priority") or "nan"))
     return {name: value for name, value in fields.items() if value is not None}
+
+
+class _VersionEntry(Entry):
+    """An item, and of which pages it is a version."""
+
+    def __init__(self, params: Mapping[str, Any], version: Version | None, fields: Mapping[str, Any]) -> None:
+        super().__init__(params, **fields)
+        self.__dict__["version"] = version
+
+
+def _version(url: Mapping[str, Any]) -> Version | None:
+    """What a URL is a version of: all versions of an object have the same alternates."""
+    paths = {str(other["lang_code"]): urlsplit(other["location"]).path for other in url.get("alternates") or ()}
+    default, own = paths.pop(X_DEFAULT, ""), urlsplit(url["location"]).path
+    code = next((language_code(code) for code, path in paths.items() if path == own), None)
+    group = group_of(*(f"{code} {path}" for code, path in sorted(paths.items())))
+    return None if code is None else Version(group, code, default)
 
 
 class _LocationBuilder:

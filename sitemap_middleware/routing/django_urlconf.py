@@ -51,6 +51,8 @@ class View(NamedTuple):
     is_admin: bool
     is_regex: bool
     """Whether its form was derived from a regular expression, and so may not match it."""
+    is_translated: bool
+    """Whether it is in `i18n_patterns`."""
 
     def answers(self, match: ResolverMatch) -> bool:
         """Whether this is the view that Django's resolver found."""
@@ -72,12 +74,16 @@ def _forms_of_view(patterns: tuple[Any, ...], callback: Any, language: str, *, i
         route = str(pattern) + route.removeprefix("^") if str(pattern) else route
     converters = {name: converter for pattern in patterns for name, converter in pattern.converters.items()}
     is_regex = not all(isinstance(pattern, RoutePattern | LocalePrefixPattern) for pattern in patterns)
+    is_translated = any(isinstance(pattern, LocalePrefixPattern) for pattern in patterns)
     found = []
     for forms in islice(product(*map(_forms, patterns)), _MAX_FORMS):
         template = "/" + "".join(form[0] for form in forms)
         path_format = "/" + "".join(form[1] for form in forms)
         names = frozenset(name for form in forms for name in form[2])
-        found.append(View(template, path_format, names, converters, route, language, callback, is_admin, is_regex))
+        view = View(
+            template, path_format, names, converters, route, language, callback, is_admin, is_regex, is_translated
+        )
+        found.append(view)
     return found
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy
 from importlib import import_module
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from ..evidence.observations import INDEXABLE_TYPES
@@ -100,6 +101,7 @@ class Position(NamedTuple):
         hidden: HiddenReason | None = None,
         internal: str | None = None,
         except_hosts: tuple[str, ...] = (),
+        defaults: Mapping[str, object] = MappingProxyType({}),
     ) -> Route:
         """A route of the app, whose template has no prefix yet.
 
@@ -118,6 +120,7 @@ class Position(NamedTuple):
             internal,
             not_learned_reason=not_learned_reason,
             except_hosts=except_hosts,
+            defaults=tuple((name, value) for name, value in defaults.items() if isinstance(value, str)),
             builder=builder() if merged.values and builder is not None else None,
         )
 

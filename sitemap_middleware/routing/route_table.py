@@ -57,6 +57,7 @@ class RouteTable:
         self._provided = [(_start(route), route.builder, route) for route in self._parametrised if route.builder]
         self._sections = options.sections
         self._is_section_by_endpoint = options.section_by_endpoint
+        self._has_versions = options.language_parameter is not None
         self._named_section_routes = [named_section_route(provider, new_context) for provider in options.sections]
         self._named: dict[str, Route] = {}
         """Paths that the options give literally."""
@@ -145,6 +146,11 @@ class RouteTable:
     def section_documents(self) -> frozenset[str]:
         """The names of the first documents of all sections that routes and options name."""
         return frozenset(self.document(name, kind) for name, kinds in self.sections.items() for kind in kinds)
+
+    @cached_property
+    def has_versions(self) -> bool:
+        """Whether pages are linked to their versions in other languages."""
+        return self._has_versions or any(route.settings.language_parameter for route in self.routes)
 
     # Providers
 
@@ -242,8 +248,7 @@ def _settings_text(settings: RouteSettings) -> str:
     if settings is NO_SETTINGS:
         return ""
     lastmod = "callable" if callable(settings.lastmod) else settings.lastmod
-    said = (settings.priority, settings.changefreq, settings.exclude, lastmod, settings.section, settings.extensions)
-    return " ".join(map(str, said))
+    return f"{settings._replace(lastmod=None, learn=None, values=None)} {lastmod}"
 
 
 class SectionBuilder:

@@ -57,6 +57,7 @@ def read_routes(app: Any, position: Position) -> Iterator[Route]:
             hidden=_hidden_reason(view),
             internal=_internal_reason(view),
             except_hosts=() if host else hosts,
+            defaults=rule.defaults or {},
             builder=partial(_paths, app, rule, position.prefix) if "<" in rule.rule else None,
         )
 

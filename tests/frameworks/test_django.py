@@ -35,6 +35,7 @@ from django.views import View
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django.views.generic import RedirectView
 from django.views.static import serve
+from lxml import etree
 
 from sitemap_middleware import OptionError, SitemapMiddleware, sitemap
 
@@ -373,6 +374,96 @@ def test_sitemap_classes_run_in_a_language_that_the_project_has() -> None:
     parts = i18n_patterns(path("<slug>/", page, name="post"), prefix_default_language=False)
     project = Project(parts, **{**changes, "SITEMAP_SITEMAPS": {"posts": Posts}})
     assert "/first/" in project.listed()
+
+
+def sets(answer: Answer) -> dict[str, dict[str, str]]:
+    """The alternates of each page of a document, by code in lower case."""
+    found = {}
+    for url in etree.fromstring(answer.body):
+        links = url.findall("{http://www.w3.org/1999/xhtml}link")
+        versions = {link.get("hreflang").lower(): link.get("href").removeprefix(BASE) for link in links}
+        found[url[0].text.removeprefix(BASE)] = versions
+    return found
+
+
+@pytest.mark.parametrize("prefixed", [True, False])
+def test_languages_of_i18n_patterns_are_versions(*, prefixed: bool) -> None:
+    post = sitemap(values=["x"])(view_of_page())
+    patterns = [path("", page, name="home"), path("about/", page), path("posts/<slug>/", post)]
+    project = Project(
+        [path("imprint/", page), *i18n_patterns(*patterns, prefix_default_language=prefixed)],
+        SITEMAP_ALTERNATES="lang",
+        SITEMAP_X_DEFAULT="de",
+        **LANGUAGES,
+    )
+    english = "/en" if prefixed else ""
+    expected: dict[str, dict[str, str]] = {"/imprint/": {}}
+    for rest in ("/", "/about/", "/posts/x/"):
+        versions = {"en": f"{english}{rest}", "de": f"/de{rest}", "pt-br": f"/pt-br{rest}", "x-default": f"/de{rest}"}
+        expected |= {versions[code]: versions for code in ("en", "de", "pt-br")}
+    assert sets(project.request("/sitemap.xml")) == expected
+
+
+class Localized(Sitemap):
+    """As the tests of Django's own sitemaps have them."""
+
+    i18n = alternates = True
+
+    def items(self) -> list[str]:
+        return ["rye", "oat"]
+
+    def location(self, item: Any) -> str:
+        return reverse("post", args=[item[0] if isinstance(item, tuple) else item])
+
+
+class XDefault(Localized):
+    x_default = True
+
+
+class Limited(Localized):
+    languages = ("en", "de")
+
+
+class ByItem(XDefault):
+    def get_languages_for_item(self, item: str) -> list[str]:
+        return {"rye": ["en", "pt-br"], "oat": ["de"]}[item]
+
+
+class Static(XDefault):
+    def items(self) -> list[str]:
+        return ["home"]
+
+    def location(self, item: Any) -> str:
+        return reverse("home")
+
+
+@pytest.mark.parametrize("sitemap_class", [Localized, XDefault, Limited, ByItem, Static])
+def test_versions_are_those_of_djangos_own_view(sitemap_class: Any) -> None:
+    maps = {"sitemaps": {"posts": sitemap_class}}
+    translated = i18n_patterns(path("", page, name="home"), path("posts/<slug>/", page, name="post"))
+    patterns = [path("theirs.xml", sitemap_view, maps, name="django.contrib.sitemaps.views.sitemap"), *translated]
+    project = Project(patterns, SITEMAP_SITEMAPS=maps["sitemaps"], SITEMAP_EXCLUDE="/theirs.xml", **LANGUAGES)
+    theirs = sets(project.request("/theirs.xml"))
+    alone = {loc for loc, versions in theirs.items() if len(versions.keys() - {"x-default"}) < 2}
+    project.listed()  # the sitemaps are read, and then the static pages have their versions
+    expected = {loc: {} if loc in alone else versions for loc, versions in theirs.items()}
+    until(lambda: {loc: sets(project.request("/sitemap.xml")).get(loc) for loc in theirs} == expected)
+
+
+def test_version_that_is_gone_is_no_alternate_of_djangos_sitemap_classes() -> None:
+    translated = i18n_patterns(path("posts/<slug>/", page_but_german_rye, name="post"))
+    project = Project(translated, SITEMAP_SITEMAPS={"posts": Localized}, **LANGUAGES)
+    assert "/de/posts/rye/" in project.listed()
+    project.visit("/de/posts/rye/")
+    until(lambda: "/de/posts/rye/" not in project.listed())
+    found = sets(project.request("/sitemap.xml"))
+    assert found["/en/posts/rye/"] == {"en": "/en/posts/rye/", "pt-br": "/pt-br/posts/rye/"}
+    assert found["/en/posts/oat/"].keys() == {"en", "de", "pt-br"}
+
+
+def page_but_german_rye(request: Any, slug: str) -> HttpResponse:
+    gone = request.path_info == "/de/posts/rye/"
+    return HttpResponse(f"<h1>{request.path_info}</h1>", status=404 if gone else 200)
 
 
 @pytest.fixture

@@ -195,6 +195,22 @@ def test_values_are_read_again_after_max_age_and_after_refresh() -> None:
 
 
 @BOTH
+def test_a_change_while_slow_values_pause_shows_after_the_pause(protocol: str) -> None:
+    def items() -> Iterator[str]:
+        site.clock.pass_(5)
+        yield from ("a", "b")
+
+    mark = sitemap(values=items)
+    site = SampleSite(protocol, {"/{x}": Page()}, marks={"/{x}": mark}, base_url=BASE, max_age=600)
+    assert len(site.locs()) == 2
+    site.pages["/{x}"] = Page(404)
+    site.visit("/b")
+    for seconds, count in ((2, 2), (50, 1)):
+        site.clock.pass_(seconds)
+        assert len(site.locs()) == count, seconds
+
+
+@BOTH
 def test_a_change_of_a_learned_page_shows_in_its_part(protocol: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(publisher, "MAX_WAITED_PAGES", 2)
     site = SampleSite(protocol, {"/posts/{slug}": Page()}, learn="/posts/*")

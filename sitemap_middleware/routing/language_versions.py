@@ -1,0 +1,63 @@
+"""Finds which pages are versions of each other: those of one view that differ only in the language.
+
+The language is a parameter that is one segment of the path, or a default of the route; with Django, also the prefix of
+`i18n_patterns`.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Final
+from urllib.parse import unquote
+
+from ..language_codes import X_DEFAULT, hreflang_fault
+from ..models import I18N, Route, Version
+
+_MAX_CODE_CHARS: Final = 12
+"""Characters of the longest code: a language, a script and a region."""
+
+
+def version_of(route: Route, path: str, parameter: str) -> Version | None:
+    """The page of a percent-encoded path as a version; None if the parameter does not say what language it has."""
+    given = dict(route.defaults) if route.defaults else {}
+    value = given.get(parameter) or given.get(I18N)
+    if value is not None:
+        rest = path.removeprefix(f"/{value}") if path.startswith(f"/{value}/") else path
+    else:
+        segment = _segment_of(route.path, parameter)
+        segments = path.split("/")
+        if segment is None or segment >= len(segments):
+            return None
+        value = unquote(segments.pop(segment))
+        rest = "/".join(segments) or "/"
+    code = language_code(value)
+    return None if code is None else Version(group_of(route.endpoint, rest), code)
+
+
+def group_of(*texts: str) -> str:
+    """What versions have in common, as the name of their group."""
+    return blake2b("\n".join(texts).encode(), digest_size=10).hexdigest()
+
+
+@lru_cache(1000)
+def language_code(value: str) -> str | None:
+    """A language as hreflang writes it, such as "de-AT" for "de_at"; None if it is none that search engines know."""
+    if not value.isascii() or len(value) > _MAX_CODE_CHARS:
+        return None
+    language, *others = value.replace("_", "-").split("-")
+    code = "-".join([language.lower(), *(part.title() if len(part) == 4 else part.upper() for part in others)])
+    return None if code.lower() == X_DEFAULT or hreflang_fault(code.lower()) else code
+
+
+@lru_cache(1000)
+def _segment_of(template: str, parameter: str) -> int | None:
+    """The number of the segment of a path that is a parameter; None if there is none in a known place."""
+    of_parameter = re.compile(rf"[<{{](?:[^<>{{}}]*:)?{re.escape(parameter)}(?::.*)?[>}}]")
+    for number, segment in enumerate(template.split("/")):
+        if of_parameter.fullmatch(segment):
+            return number
+        if "path" in segment and segment[:1] in "<{":
+            return None  # it may have any number of segments
+    return None

@@ -1,0 +1,181 @@
+"""`alternates="lang"`: the versions of a page in other languages name each other, wherever they are listed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import flask
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sitemap_middleware import OptionError, SitemapMiddleware, sitemap
+from sitemap_middleware.documents import language_links, xml
+from sitemap_middleware.stores import base
+
+from ...support.documents import locs, parsed
+from ...support.sample_sites import Clock, Page, SampleSite
+from ...support.wire import Answer, RequestSpec, wsgi
+
+NS = {"s": "http://www.sitemaps.org/schemas/sitemap/0.9", "x": "http://www.w3.org/1999/xhtml"}
+BASE = "https://example.com"
+BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
+
+Sets = dict[str, dict[str, str]]
+
+
+def sets_of(body: bytes) -> Sets:
+    """The alternates of each page of a document, by code."""
+    found: Sets = {}
+    for url in parsed(body).iterfind("s:url", NS):
+        links = url.findall("x:link", NS)
+        assert all(link.get("rel") == "alternate" for link in links)
+        found[url.findtext("s:loc", namespaces=NS) or ""] = {link.get("hreflang"): link.get("href") for link in links}
+    return found
+
+
+def all_sets(site: SampleSite, **spec: Any) -> Sets:
+    """The alternates of each page of a site, whose sitemap may be an index."""
+    answer = site.request("/sitemap.xml", **spec)
+    if answer.status == 404:
+        return {}
+    if b"<sitemapindex" not in answer.body:
+        return sets_of(answer.body)
+    found: Sets = {}
+    for loc in locs(answer.body):
+        found |= sets_of(site.request("/" + loc.rpartition("/")[2], **spec).body)
+    return found
+
+
+HOSTS = ("a.example", "b.example", "c.example")
+CODES = {
+    "en": "en",
+    "de": "de",
+    "de_AT": "de-AT",
+    "zh-hans": "zh-Hans",
+    "es-419": "es-419",
+    "xx": "",
+    "eu": "eu",
+    "DE": "de",
+}
+PAGES = st.tuples(st.sampled_from(HOSTS), st.sampled_from([*CODES]), st.integers(0, 3))
+
+
+def expected(alive: set[tuple[str, str, int]], host: str) -> Sets:
+    """The sets of a host, as the facts on hreflang have them."""
+    sets: Sets = {}
+    for of_host, lang, number in alive:
+        if of_host == host:
+            others = [other for at, other, page in sorted(alive) if (at, page) == (host, number) and CODES[other]]
+            versions: dict[str, str] = {}
+            for other in others:
+                versions.setdefault(CODES[other], f"http://{host}/{other}/p/{number}")
+            loc = f"http://{host}/{lang}/p/{number}"
+            is_member = len(versions) > 1 and versions.get(CODES[lang]) == loc
+            if is_member and "en" in versions:
+                versions["x-default"] = versions["en"]
+            sets[loc] = versions if is_member else {}
+    return sets
+
+
+@BOTH
+@given(rounds=st.lists(st.sets(PAGES, max_size=12), min_size=1, max_size=3))
+def test_sets_are_those_of_the_pages_that_are_listed(protocol: str, rounds: list[set[tuple[str, str, int]]]) -> None:
+    pages = {"/{lang}/p/{x}": Page()}
+    marks = {"/{lang}/p/{x}": sitemap(learn=True)}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(base, "PART_PAGES", 2)
+        patch.setattr(xml, "MAX_ENTRIES", 2)
+        site = SampleSite(protocol, pages, marks=marks, allowed_hosts=HOSTS, alternates="lang", x_default="EN")
+        alive: set[tuple[str, str, int]] = set()
+        for turned in rounds:  # each page that is named dies, or returns
+            for host, lang, number in sorted(turned):
+                words = f"<p>{chr(97 + [*CODES].index(lang)) * 9} {chr(97 + number) * 9}".encode()  # no soft 404s
+                site.pages["/{lang}/p/{x}"] = Page(404 if (host, lang, number) in alive else 200, body=words)
+                site.request(f"/{lang}/p/{number}", host=host)
+                site.clock.pass_(1)
+            alive ^= turned
+            site.clock.pass_(100)
+            for host in HOSTS:
+                assert all_sets(site, host=host) == expected(alive, host)
+
+
+def shop(**options: Any) -> SitemapMiddleware:
+    """A Flask app as Flask-Babel's documentation has it: the default language has no prefix."""
+    app = flask.Flask("shop", static_folder=None)
+    codes = ["de", "pt_BR"]
+
+    @sitemap(values=codes)
+    def home(lang: str) -> str:
+        return f"<h1>{lang}"
+
+    @sitemap(values=[{"lang": lang, "slug": slug} for slug in ("rye", "oat") for lang in codes], alternates="lang")
+    def loaf(lang: str, slug: str) -> str:
+        flask.abort(404) if (lang, slug) == ("de", "oat") else None
+        return f"<h1>{lang} {slug}"
+
+    app.add_url_rule("/", "home", home, defaults={"lang": "en"})
+    app.add_url_rule("/<lang>/", "home", home)
+    app.add_url_rule("/loaves/<slug>", "loaf", loaf, defaults={"lang": "en"})
+    app.add_url_rule("/<any(de, pt_BR):lang>/loaves/<slug>", "loaf", loaf)
+    app.add_url_rule("/other", "other", lambda lang: f"<h1>Other {lang}", defaults={"lang": "en"})
+    return SitemapMiddleware(app, base_url=BASE, store="memory://", clock=Clock(), **options)
+
+
+def get(app: Any, path: str = "/sitemap.xml") -> Answer:
+    return wsgi(app, RequestSpec(path, host="example.com", scheme="https"))
+
+
+def test_static_and_enumerated_pages_of_one_view_are_versions() -> None:
+    app = shop(alternates="lang")
+    home = {"en": f"{BASE}/", "de": f"{BASE}/de/", "pt-BR": f"{BASE}/pt_BR/"}
+    rye = {"de": f"{BASE}/de/loaves/rye", "pt-BR": f"{BASE}/pt_BR/loaves/rye"}
+    assert (get(app, "/").status, get(app, "/de/loaves/oat").status) == (200, 404)
+    found = sets_of(get(app).body)
+    assert {loc: sets for loc, sets in found.items() if sets} == {
+        **dict.fromkeys(home.values(), home),
+        **dict.fromkeys(rye.values(), rye),
+    }
+    assert {f"{BASE}/other", f"{BASE}/pt_BR/loaves/oat"} < found.keys()
+    app.close()
+
+
+def test_one_view_may_have_versions_and_the_others_none() -> None:
+    app = shop()
+    assert {loc.rpartition("/")[2] for loc, sets in sets_of(get(app).body).items() if sets} == {"rye", "oat"}
+    app.close()
+
+
+def test_a_document_that_its_links_would_make_too_large_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(language_links, "MAX_BYTES", 300)
+    app = shop(alternates="lang")
+    assert not any(sets_of(get(app).body).values())
+    assert b"<!--" not in get(app).body
+    app.close()
+
+
+def test_two_workers_have_equal_documents() -> None:
+    app = shop(alternates="lang")
+    other = SitemapMiddleware(
+        app.app, base_url=BASE, store=app.service.store, clock=app.service.clock, alternates="lang"
+    )
+    assert get(app).body == get(other).body
+    app.close()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"alternates": "de-AT"}, "SitemapMiddleware: alternates='de-AT' is neither True, False, the parameter"),
+        ({"x_default": "english"}, "SitemapMiddleware: x_default='english' is not the code of a language"),
+        ({"x_default": "x-default"}, "is not the code of a language; give one such as"),
+    ],
+)
+def test_an_invalid_option_is_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        shop(**options)
+
+
+def test_an_invalid_argument_is_refused() -> None:
+    with pytest.raises(OptionError, match=r"@sitemap on .*alternates='<lang>' is not the name of a parameter"):
+        sitemap(alternates="<lang>")(lambda lang: lang)
