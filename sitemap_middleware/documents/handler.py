@@ -12,7 +12,7 @@ from secrets import token_bytes
 from typing import Final, Protocol
 
 from ..exceptions import StoreError
-from ..http.messages import DOCUMENT_SUFFIXES, NOINDEX_HEADER, TEST_CLIENT_WAIT_SECONDS, Request, Response
+from ..http.messages import DOCUMENT_SUFFIXES, NOINDEX_HEADER, Request, Response
 from ..http.robots_parser import DISALLOW_ALL, ROBOTS_PATH, RobotsRules
 from ..models import Site
 from ..observe.buffer import ResponseBuffer
@@ -129,11 +129,7 @@ class SitemapHandler:
     def cached_response(self, request: Request) -> Response | None:
         """The response if its document is in memory and fresh, else None. It never blocks: it runs on event loops."""
         try:
-            if (
-                request.method not in ("GET", "HEAD")
-                or request.wait_seconds == TEST_CLIENT_WAIT_SECONDS  # a test sees its own changes at once
-                or not self.buffer.is_idle
-            ):
+            if request.method not in ("GET", "HEAD") or request.is_of_test or not self.buffer.is_idle:
                 return None
             site, _ = self.site_resolver.resolve_request(request)
             document = None if site is None else self.publisher.fresh_document(site, request.path)
@@ -268,7 +264,7 @@ class SitemapHandler:
             return self.publisher.find_document(site, table, rules, request, path=path, marks=marks)
 
         try:
-            if last_good is None or request.wait_seconds == TEST_CLIENT_WAIT_SECONDS:
+            if last_good is None or request.is_of_test:
                 return publish(prepare())
             found: Future[Document | None] = Future()
             if request.wait_seconds is None:
@@ -294,6 +290,6 @@ class SitemapHandler:
         if self.options.verify:
             self.request_pages(request, site, marks)
             self.flush()
-        if request.wait_seconds == TEST_CLIENT_WAIT_SECONDS:  # a test sees its own changes at once
+        if request.is_of_test:
             marks = replace(marks, everything=token_bytes(8))
         return rules, marks

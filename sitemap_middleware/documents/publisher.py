@@ -12,7 +12,7 @@ from functools import partial
 from typing import Final
 
 from ..exceptions import StoreError
-from ..http.messages import TEST_CLIENT_WAIT_SECONDS, Request
+from ..http.messages import Request
 from ..http.robots_parser import RobotsRules
 from ..listing.candidates import SiteSnapshot
 from ..listing.entries import EntryBuilder
@@ -272,8 +272,7 @@ class Publisher:
                 run_in_background(partial(resolve, job, work))
             waited.append(job)
         is_new = any(source.name not in sitemap.parts for source in due)
-        by_test = request.wait_seconds == TEST_CLIENT_WAIT_SECONDS  # a test sees what it has just changed
-        wait(waited, FIRST_WAIT_SECONDS if by_test or is_new else WAIT_SECONDS)
+        wait(waited, FIRST_WAIT_SECONDS if request.is_of_test or is_new else WAIT_SECONDS)
 
     def _render_all(self, sitemap: SiteSitemap, sources: Collection[PartSource], closing: threading.Event) -> None:
         """Render each of some parts, unless another worker has done so by now, even if another one fails."""

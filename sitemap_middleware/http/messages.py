@@ -117,6 +117,11 @@ class Request:
     async_collector: AsyncCollector | None = None
     """Collects from async iterables on the app's event loop; None if the app has none."""
 
+    @property
+    def is_of_test(self) -> bool:
+        """Whether it is that of a test client: a test sees at once what it has just changed."""
+        return self.wait_seconds == TEST_CLIENT_WAIT_SECONDS
+
     def ignore_reason(self) -> IgnoreReason | None:
         """Why it is not evidence, by its headers and its user; None if these are no reason."""
         return ignore_reason_of_headers(self.headers) or self.signed_in
