@@ -44,7 +44,7 @@ from .routing.framework_detection import framework_app, is_debug
 from .routing.hosts import SiteResolver
 from .stores.base import Store
 from .stores.breaker import GuardedStore, StoreClock
-from .stores.default import is_tested
+from .stores.default import FallbackStore, is_tested
 from .stores.sqlite import MemoryStore
 from .util import FaultLog
 
@@ -109,7 +109,7 @@ class SitemapService(ServiceInspection):
             changes=self._publisher.changes,
             look_up=lambda site, locs: page_lookup(self._policy, self.snapshot_now(site))(locs),
             rules=lambda site: self.robots_txt.cached_rules(site, self._guarded_store),
-            is_development=self._is_development,
+            unfit_reason=self._unfit_reason,
         )
         self.sitemap_handler: SitemapHandler = SitemapHandler(
             options=options,
@@ -213,9 +213,14 @@ class SitemapService(ServiceInspection):
         self.refresh(path)
         self.indexnow.changed(str(path))
 
-    def _is_development(self) -> bool:
-        app = framework_app(self.app_routes.app)
-        return is_debug(app) or is_tested(app)
+    def _unfit_reason(self) -> str | None:
+        """Why search engines are not to hear of changes from here; None if they may."""
+        app, store = framework_app(self.app_routes.app), self.store
+        if is_debug(app) or is_tested(app):
+            return "the app is in debug mode or under test"
+        if isinstance(store.effective_store if isinstance(store, FallbackStore) else store, MemoryStore):
+            return "the store is memory, so each worker would have a key of its own: name a store"
+        return None
 
     def _learn_again(self, site: Site) -> None:
         """Learn again what the store has lost of a site."""

@@ -64,7 +64,8 @@ def decoded(record: bytes | None, now: int) -> KnownChanges:
     """The changes in a record; none since now if there is no record, or it cannot be read."""
     with suppress(ValueError, TypeError):
         since, rows = json.loads(record or b"")
-        return KnownChanges(int(since), {row[0]: Change(*row) for row in rows})
+        changes = [Change(str(loc), kind, int(at), lastmod) for loc, kind, at, lastmod in rows]
+        return KnownChanges(int(since), {change.loc: change for change in changes})
     return KnownChanges(now, {})
 
 

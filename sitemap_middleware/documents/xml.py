@@ -164,7 +164,9 @@ def etag_of(xml: bytes) -> str:
 
 def dated_locs(xml: bytes) -> dict[str, str | None]:
     """The loc of each entry of an urlset that was rendered here, and its lastmod."""
-    return {unescape(loc, _QUOTES): lastmod or None for loc, lastmod in _ENTRY.findall(xml.decode())}
+    return {
+        unescape(loc, _QUOTES) if "&" in loc else loc: lastmod or None for loc, lastmod in _ENTRY.findall(xml.decode())
+    }
 
 
 def render_url(url: SitemapUrl) -> str:

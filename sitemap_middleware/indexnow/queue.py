@@ -142,7 +142,10 @@ def decoded_queue(record: bytes | None, now: int, key: str | None) -> Queue:
     with suppress(ValueError, TypeError):
         known, since, state, retry_at, failures, looked_at, notices = json.loads(record or b"")
         if state in STATES and isinstance(notices, Mapping):
-            rows = {str(url): Notice(*row) for url, row in notices.items()}
+            rows = {
+                url: Notice(int(at), int(sent_at), bool(is_done), int(most), bool(is_named))
+                for url, (at, sent_at, is_done, most, is_named) in notices.items()
+            }
             queue = Queue(str(known), int(since), state, int(retry_at), int(failures), int(looked_at), rows)
             if key not in (None, known):  # what waits is told under the new key
                 queue.key, queue.state, queue.failures, queue.retry_at = key or "", "unverified", 0, 0

@@ -47,9 +47,12 @@ class IndexNow:
         changes: Callable[[Site], list[Change]],
         look_up: Callable[[Site, Collection[str]], Mapping[str, Page | None]],
         rules: Callable[[Site], RobotsRules],
-        is_development: Callable[[], bool],
+        unfit_reason: Callable[[], str | None],
     ) -> None:
-        """`now` is the clock of all workers. `changes` returns those that count; `look_up` is a `PageLookup`."""
+        """`now` is the clock of all workers. `changes` returns those that count; `look_up` is a `PageLookup`.
+
+        `unfit_reason` says why nothing is to be sent from where the app runs; None if nothing speaks against it.
+        """
         self._options = options
         self._store = store
         self._now = now
@@ -57,11 +60,13 @@ class IndexNow:
         self._changes = changes
         self._look_up = look_up
         self._rules = rules
-        self._is_development = is_development
+        self._unfit_reason = unfit_reason
         self._option_key = options.indexnow if isinstance(options.indexnow, str) else None
         self._endpoint = options.indexnow_endpoint or DEFAULT_ENDPOINT
         self._lock = ForkSafeLock()
         self._worker_id = WorkerId()
+        self._record: bytes | None = None
+        """What the store has, as far as this process knows."""
         self._named = set[str]()
         """Decoded paths that the app named, and that are not in the store yet."""
         self._woken_at = -float(TICK_SECONDS)
@@ -148,10 +153,9 @@ class IndexNow:
             return "it needs base_url, and one for all hosts"
         if self._options.indexnow_endpoint is not None:
             return None
-        if site.loopback or self._is_development():
-            return (
-                "the site is on this machine, in debug mode or under test; indexnow_endpoint names one to try it with"
-            )
+        reason = "the site is on this machine" if site.loopback else self._unfit_reason()
+        if reason is not None:
+            return f"{reason}; indexnow_endpoint names an engine to try it with"
         return None if self._rules(site).allows(f"{site.base_url}/") else "robots.txt disallows the home page"
 
     def _has_turn(self, site: Site) -> bool:
@@ -242,11 +246,14 @@ class IndexNow:
         )
 
     def _load(self, site: Site) -> Queue:
-        record = self._store.load(site.base_url, [RECORD_NAME]).get(RECORD_NAME)
+        record = self._record = self._store.load(site.base_url, [RECORD_NAME]).get(RECORD_NAME)
         return decoded_queue(record, self._now(), self._option_key)
 
     def _save(self, site: Site, queue: Queue) -> None:
-        self._store.save(site.base_url, {RECORD_NAME: queue.encoded()})
+        record = queue.encoded()
+        if record != self._record:
+            self._store.save(site.base_url, {RECORD_NAME: record})
+            self._record = record
 
     def _show(self, queue: Queue) -> None:
         self.pending, self.state = queue.pending(), STATES.index(queue.state) + 1

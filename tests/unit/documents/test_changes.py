@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from email.utils import formatdate
 from pathlib import Path
 from typing import Any
 
 import feedparser
+import flask
 import pytest
 
-from sitemap_middleware import OptionError
+from sitemap_middleware import OptionError, sitemap
 from sitemap_middleware.documents import changes, xml
+from sitemap_middleware.models import BaseURL
 from sitemap_middleware.stores.sqlite import MemoryStore
 
 from ...support.bakery import BASE, DAY, NOW, Bakery
@@ -149,6 +152,19 @@ def test_a_store_that_lost_a_record_tells_of_nothing(lost: str) -> None:
     assert bakery.told() == {"/items/spelt": "listed"}
 
 
+@pytest.mark.parametrize("record", [b"{", b"7", b"[1, [2]]", b'[1, [["u", "listed", "now", null]]]'])
+def test_a_damaged_record_of_changes_is_absent(record: bytes) -> None:
+    store = MemoryStore()
+    bakery = Bakery(store=store)
+    bakery.items = {"rye": None}
+    bakery.pass_(DAY)
+    store.save(BaseURL(BASE), {"changes/values/items-1": record, "changes": record})
+    assert bakery.told() == {}
+    bakery.items["oat"] = None
+    bakery.pass_(3600)
+    assert bakery.told() == {"/items/oat": "listed"}
+
+
 def test_two_workers_tell_the_same(tmp_path: Path) -> None:
     clock = Clock(NOW)
     workers = [Bakery(store=f"sqlite:///{tmp_path}/shared.sqlite3", clock=clock) for _ in range(2)]
@@ -158,6 +174,32 @@ def test_two_workers_tell_the_same(tmp_path: Path) -> None:
         workers[step % 2].pass_(600)
     told = {f"/items/n{step}": "listed" for step in range(1, 6)}
     assert [worker.told() for worker in workers] == [told, told]
+
+
+def test_deployments_and_template_changes_tell_of_nothing_but_edits_do() -> None:
+    paths = [f"/notes/{name}" for name in ("rye", "oat", "spelt", "bun", "roll", "cake", "pie", "tart")]
+    bakery = Bakery()
+    template, texts = ["<header>A</header>"], {path: f"all about {path}" for path in paths}
+    deployed = [NOW - 100 * DAY]
+
+    def note(slug: str) -> flask.Response:
+        text = f"<!doctype html><main>{template[0]}{texts[flask.request.path]}</main>"
+        return flask.Response(text, headers={"Last-Modified": formatdate(deployed[0], usegmt=True)})
+
+    bakery.flask.view_functions["notes"] = sitemap(learn=True)(note)
+
+    def days(count: int) -> None:
+        for _ in range(count):
+            bakery.visit(*paths, *paths)
+            bakery.pass_(DAY)
+
+    days(4)
+    template[0], deployed[0] = "<p>A new offer on each page", int(bakery.clock())
+    days(4)
+    assert bakery.told() == {}
+    texts["/notes/rye"] = "quite another text, which somebody has written today"
+    days(4)
+    assert bakery.told() == {"/notes/rye": "changed"}
 
 
 # The feed

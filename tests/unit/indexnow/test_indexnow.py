@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -12,11 +14,12 @@ import pytest
 from sitemap_middleware import OptionError
 from sitemap_middleware.cli.main import command
 from sitemap_middleware.indexnow import protocol
+from sitemap_middleware.stores.sqlite import MemoryStore
 
 from ...support.bakery import DAY, Bakery
 from ...support.command_line import cli_runner
 from ...support.indexnow import Engine, Told, nothing, running, site_server, told
-from ...support.sample_sites import Clock
+from ...support.sample_sites import Clock, Page, SampleSite
 
 RULES = pytest.mark.parametrize("text", ["true", "0123abcd-KEY"])
 
@@ -117,6 +120,25 @@ def test_the_key_file_is_served_where_the_app_answers_404() -> None:
     with told() as site:
         assert site.get(f"/{'0' * 32}.txt").status == 404
         assert site.get("/security.txt").status == 404
+
+
+def test_the_key_file_is_served_on_asgi() -> None:
+    site = SampleSite("asgi", {"/": Page()}, base_url="https://example.com", indexnow="0123abcd-KEY")
+    assert site.request("/0123abcd-KEY.txt").text == "0123abcd-KEY"
+    assert site.request("/0123abcd-KEX.txt").status == 404
+
+
+@pytest.mark.parametrize(
+    "record", [b"{", b"[]", b'["k", 0, "good", 0, 0, 0, {"u": ["x"]}]', b'["k", 0, "bad", 0, 0, 0, {}]']
+)
+def test_a_damaged_record_begins_anew(record: bytes) -> None:
+    store = MemoryStore()
+    with told(store=store) as site:
+        store.save(site.app.service.site_resolver.default_site().base_url, {"indexnow": record})
+        site.step()
+        site.items["spelt"] = None
+        site.step(times=2)
+        assert site.engine.paths() == {"/items/spelt": 1}
 
 
 def test_a_route_of_the_app_for_the_key_file_wins() -> None:
@@ -235,8 +257,11 @@ def test_a_burnt_key_stops_until_another_is_given(tmp_path: Path, caplog: pytest
     ("options", "reason"),
     [
         ({"base_url": None}, "it needs base_url"),
-        ({"base_url": "http://localhost"}, "the site is on this machine, in debug mode or under test"),
-        ({"base_url": "https://example.com"}, "the site is on this machine, in debug mode or under test"),
+        ({"base_url": "http://localhost"}, "the site is on this machine; indexnow_endpoint names an engine"),
+        (
+            {"base_url": "https://example.com"},
+            "the app is in debug mode or under test; indexnow_endpoint names an engine",
+        ),
     ],
 )
 def test_it_is_off_where_it_would_be_wrong(
@@ -249,7 +274,37 @@ def test_it_is_off_where_it_would_be_wrong(
     assert site.app.stats()["indexnow_state"] == 0
 
 
-def test_without_the_optionnothing_is_done() -> None:
+@pytest.mark.parametrize(
+    ("lines", "reason"),
+    [
+        ("robots = 'User-agent: *\\nDisallow: /'", "robots.txt disallows the home page"),
+        (
+            "app.debug = True",
+            "the app is in debug mode or under test; indexnow_endpoint names an engine to try it with",
+        ),
+        ("store = 'memory://'", "the store is memory, so each worker would have a key of its own: name a store"),
+    ],
+)
+def test_it_is_off_in_a_process_that_does_not_serve_the_public(lines: str, reason: str) -> None:
+    script = f"""if True:
+        import logging, flask
+        from sitemap_middleware import SitemapMiddleware
+        logging.basicConfig()
+        app, robots, store = flask.Flask("bakery"), "", "sqlite:///kept.sqlite3"
+        app.add_url_rule("/", "home", lambda: "<!doctype html><main>Home")
+        app.add_url_rule("/robots.txt", "robots", lambda: flask.Response(robots, mimetype="text/plain"))
+        {lines}
+        app.wsgi_app = SitemapMiddleware(app.wsgi_app, base_url="https://bakery.invalid", store=store, indexnow=True)
+        app.test_client().get("/sitemap.xml", base_url="https://bakery.invalid")
+        app.wsgi_app.flush()
+        print(app.wsgi_app.stats()["indexnow_state"])
+    """
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert f"IndexNow is off: {reason}" in done.stderr
+    assert done.stdout == "0\n"
+
+
+def test_without_the_option_nothing_is_done() -> None:
     site = Bakery()
     site.items = {"rye": None}
     site.get()
