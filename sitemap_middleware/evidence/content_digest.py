@@ -46,19 +46,14 @@ _NUMBER: Final = re.compile(r"([^0-9\n]*+)([0-9]{1,6}|[0-9]{1,3}[.,][0-9]{3})([^
 """A word that holds one integer. The integers of link targets and facts identify things."""
 
 
-def _outermost(selector: str) -> str:
-    """Selects the elements that are not inside another one of them."""
-    return f":is({selector}):not(:is({selector}) *)"
-
-
-_HIDDEN_ELEMENTS: Final = _outermost(
-    "script, style, noscript, template, nav, svg, input[type=hidden], [hidden], [role=navigation]"
+_HIDDEN_ELEMENTS: Final = (
+    ":is(script, style, noscript, template, nav, svg, input[type=hidden], [hidden], [role=navigation])"
 )
 """Elements that a reader does not see, or that lead elsewhere."""
-_SITE_ELEMENTS: Final = _outermost("header, footer, aside, [role=banner], [role=contentinfo]")
+_SITE_ELEMENTS: Final = ":is(header, footer, aside, [role=banner], [role=contentinfo])"
 """Elements that belong to the site rather than to the page, unless they are within its main content."""
-_MAIN_ELEMENTS: Final = _outermost("main, [role=main]")
-_ARTICLES: Final = _outermost("article")
+_MAIN_ELEMENTS: Final = ":is(main, [role=main])"
+_ARTICLES: Final = "article"
 _TARGETS: Final = "a[href], img[src], video[src], audio[src], source[src], embed[src], object[data], iframe[src]"
 _VERSION: Final = re.compile(
     r"(?i:(?<![0-9a-z])(?=[a-z]*[0-9])[0-9a-f]{7,}(?![0-9a-z])|(?<![a-z0-9])v?\d+(?:\.\d+)+(?=[/-])|(?<=/)v\d+(?=/))"
@@ -78,13 +73,11 @@ def content_digest(tree: LexborHTMLParser, data: Iterable[Any], path: str = "") 
     words = [word for node in tree.css("head > title") for word in node.text().split()]
     for node in tree.css("head > meta[name=description]"):
         words += (node.attributes.get("content") or "").split()
-    for node in body.css(_HIDDEN_ELEMENTS):
-        node.decompose()
-    roots = body.css(_MAIN_ELEMENTS) or body.css(_ARTICLES)
+    _remove(body, _HIDDEN_ELEMENTS)
+    roots = _outermost(body.css(_MAIN_ELEMENTS) or body.css(_ARTICLES))
     if not roots:
         roots = [body]
-        for node in body.css(_SITE_ELEMENTS):
-            node.decompose()
+        _remove(body, _SITE_ELEMENTS)
     targets: list[str] = []
     for root in roots:
         words += root.text(separator="\x1f").split()
@@ -97,6 +90,24 @@ def content_digest(tree: LexborHTMLParser, data: Iterable[Any], path: str = "") 
     items.update(_content_facts(data))
     total = sum(digest_term(item) * count for item, count in items.items())
     return (total + 2**63) % _MODULUS - 2**63, _without_path(items, total, path)
+
+
+def _remove(body: LexborNode, selector: str) -> None:
+    for node in reversed(body.css(selector)):  # what is inside another one first: that is freed with it
+        node.decompose()
+
+
+def _outermost(nodes: list[LexborNode]) -> list[LexborNode]:
+    """Those of some elements, in their order, that are not inside another one of them."""
+    if len(nodes) < 2:  # as on most pages
+        return nodes
+    found: list[LexborNode] = []
+    inside = set[int]()
+    for node in nodes:
+        if node.mem_id not in inside:
+            found.append(node)
+            inside.update(inner.mem_id for inner in node.css("*"))
+    return found
 
 
 def _target_path(node: LexborNode) -> str:

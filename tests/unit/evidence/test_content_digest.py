@@ -133,6 +133,12 @@ def test_second_digest_has_no_words_of_the_path(html: str, *, alike: bool) -> No
     assert (len(found) == 1) is alike
 
 
+def test_nested_elements_count_once_and_are_left_out_whole() -> None:
+    assert digest("<article>Rye <article>Spelt</article></article>") == digest("<article>Rye Spelt</article>")
+    nested = "<nav>a<nav hidden>b<svg><style>c</style></svg></nav></nav>" * 50
+    assert digest(f"<main>Rye{nested}</main>") == digest("<main>Rye</main>")
+
+
 def test_numbers_of_the_path_stay_in_the_second_digest() -> None:
     found = {facts(f"<main>Order {number}</main>", f"/orders/{number}").without_path for number in (7, 8)}
     assert len(found) == 2
