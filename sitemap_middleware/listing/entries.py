@@ -101,9 +101,10 @@ class EntryBuilder:
 
     def paths_to_request(self, context: EvaluationContext, *, observed: bool) -> list[str]:
         """The decoded paths of static routes of which, or of whose HTML, nothing is known; and those `observed`."""
+        snapshot = context.snapshot  # a view with a provider may have a static route, too
         return [
             decode_path(candidate.path)
-            for candidate in self.route_candidates(context)
+            for candidate in with_pages(snapshot, snapshot.table.static(snapshot.site))
             if (observed and candidate.page is not None) or self.policy.evaluate(context, candidate)[1].unverified
         ]
 

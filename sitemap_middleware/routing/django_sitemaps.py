@@ -17,6 +17,7 @@ from django.utils import timezone, translation
 from django.utils.module_loading import import_string
 
 from ..exceptions import OptionError
+from ..http.urls import quote_path
 from ..language_codes import X_DEFAULT
 from ..models import I18N, Context, Provider, Route, RouteSettings, Version
 from ..options.decorator import settings_of
@@ -180,7 +181,7 @@ class _VersionEntry(Entry):
 def _version(url: Mapping[str, Any]) -> Version | None:
     """What a URL is a version of: all versions of an object have the same alternates."""
     paths = {str(other["lang_code"]): urlsplit(other["location"]).path for other in url.get("alternates") or ()}
-    default, own = paths.pop(X_DEFAULT, ""), urlsplit(url["location"]).path
+    default, own = quote_path(unquote(paths.pop(X_DEFAULT, ""))) or "", urlsplit(url["location"]).path
     code = next((language_code(code) for code, path in paths.items() if path == own), None)
     group = group_of(*(f"{code} {path}" for code, path in sorted(paths.items())))
     return None if code is None else Version(group, code, default)
