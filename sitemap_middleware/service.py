@@ -8,7 +8,7 @@ import logging
 import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import unquote
@@ -83,7 +83,9 @@ class SitemapService(ServiceInspection):
         self.robots_txt: RobotsTxt = RobotsTxt(self.app_routes, options, self._guarded_store)
         self._policy = ListingPolicy(options, self.prober.failure_of)
         self._entries = EntryBuilder(options, self._policy, self.providers)
-        self._publisher = Publisher(self._entries, self._guarded_store, options, self._store_clock, self._learn_again)
+        self._publisher = Publisher(
+            self._entries, self._guarded_store, options, self._store_clock, on_loss=self._learn_again, ask=self._ask
+        )
         self._ingester = Ingester(
             app_routes=self.app_routes,
             store=self._guarded_store,
@@ -221,6 +223,11 @@ class SitemapService(ServiceInspection):
         if isinstance(store.effective_store if isinstance(store, FallbackStore) else store, MemoryStore):
             return "the store is memory, so each worker would have a key of its own: name a store"
         return None
+
+    def _ask(self, site: Site, paths: Iterable[str]) -> None:
+        """Have decoded paths requested, if the app may be asked."""
+        if self.options.verify:
+            self.prober.ask(site, paths)
 
     def _learn_again(self, site: Site) -> None:
         """Learn again what the store has lost of a site."""

@@ -15,15 +15,16 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
-from itertools import chain
+from itertools import chain, islice
 from typing import Final, Literal, NamedTuple
 
 from ..evidence.dates import w3c_from_timestamp
 from ..exceptions import StoreError
+from ..listing.candidates import decode_path
 from ..listing.entries import EntryBuilder
 from ..listing.policy import EvaluationContext
 from ..listing.site_signals_cache import LEARNING_INTERVAL_SECONDS, Parts
-from ..models import BaseURL, SitemapUrl
+from ..models import BaseURL, Site, SitemapUrl
 from ..observe.refresh import RefreshMarks
 from ..routing.route_table import GONE_SECTION, LEARNED_SECTION, ROUTES_SECTION
 from ..stores.base import PART_PAGES, UNLEARNED_PART, Store
@@ -45,6 +46,10 @@ _LINKED: Final = "linked"
 
 class MissingXMLError(StoreError):
     """The store does not have the XML of a document as it was listed: another worker has replaced it."""
+
+
+MAX_ASKED: Final = 100
+"""Pages that are requested of those that left a part at one time: values may give less for once."""
 
 
 class Part(NamedTuple):
@@ -79,6 +84,8 @@ class PartSource:
     """The learned pages that rendering it reads."""
     look_up: PageLookup | None = None
     """Looks up pages, if its changes are kept."""
+    ask: Callable[[Iterable[str]], object] = lambda _: None
+    """Has locs requested that it no longer lists, to know whether they are gone."""
 
     def is_due(self, part: Part | None, now: float) -> bool:
         """Whether it is to be rendered again, given what was rendered last.
@@ -99,16 +106,22 @@ def part_sources(
     states: Parts,
     marks: RefreshMarks,
     *,
-    keep_changes: bool,
+    ask: Callable[[Site, Iterable[str]], object] | None,
 ) -> list[PartSource]:
     """What the parts of a site are rendered from, in the order of the index.
 
     Those of static routes and of a small site's learned pages are rendered again after `max_age`: a view's lastmod may
     be a callable, and pages become too old to be listed. Of a large site, the learned pages take longer: they are
     rendered again when the site signals are computed.
+
+    `ask` has decoded paths of a site requested; None if changes are not kept.
     """
     snapshot = context.snapshot
-    look_up = changes.page_lookup(builder.policy, snapshot) if keep_changes else None
+    look_up = None if ask is None else changes.page_lookup(builder.policy, snapshot)
+
+    def ask_locs(locs: Iterable[str]) -> None:
+        if ask is not None:
+            ask(snapshot.site, [decode_path(loc.removeprefix(snapshot.site.base_url)) for loc in locs])
 
     def key(number: int, signals_digest: str = "") -> str:
         version = states[number].version if number in states else 0
@@ -148,6 +161,7 @@ def part_sources(
                 max_age=max_age,
                 mark=marks.everything.hex(),
                 look_up=look_up,
+                ask=ask_locs,
             )
             for section in (None, *sorted(sections))
         ),
@@ -160,6 +174,7 @@ def part_sources(
                 max_age=max_age,
                 mark="".join(marks.token_of(name).hex() for name in names),
                 look_up=look_up,
+                ask=ask_locs,
             )
             for document, names in provided.items()
         ),
@@ -172,6 +187,7 @@ def part_sources(
                 max_age=learned_max_age,
                 pages=states[number].pages,
                 look_up=look_up,
+                ask=ask_locs,
             )
             for number in numbers
         ),
@@ -245,7 +261,11 @@ class SavedParts:
             known = changes.decoded(saved.get(_changes_name(source.name)), int(part.at))
             # One that never had an entry may be of an app that was not ready.
             if previous is not None and (previous.documents or known.by_loc):
-                known = _with_changes(known, source, (previous, saved), (part, records))
+                before, known = known, _with_changes(known, source, (previous, saved), (part, records))
+                left = (
+                    loc for loc, change in known.by_loc.items() if change.kind == "left" and loc not in before.by_loc
+                )
+                source.ask(islice(left, MAX_ASKED))
             records[_changes_name(source.name)] = known.encoded()
             names = _decoded_names(saved.get(_CHANGED_PARTS))
             if source.name not in names:

@@ -6,7 +6,7 @@ import logging
 import math
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import Future, wait
 from functools import partial
 from typing import Final
@@ -62,15 +62,18 @@ class Publisher:
         store: Store,
         options: Options,
         store_clock: StoreClock,
+        *,
         on_loss: Callable[[Site], object],
+        ask: Callable[[Site, Iterable[str]], object],
     ) -> None:
-        """`on_loss` is called when the store has lost what it held of a site."""
+        """`on_loss` is called when the store has lost what it held of a site; `ask` has decoded paths requested."""
         self._entries = entries
         self._store = store
         self._options = options
         self._clock = options.clock
         self._store_clock = store_clock
         self._on_loss = on_loss
+        self._ask = ask
         self.saved_parts: SavedParts = SavedParts(store, store_clock.now, options.clock)
         self._sites: OrderedDict[str, SiteSitemap] = OrderedDict()
         self._closing = threading.Event()
@@ -189,7 +192,12 @@ class Publisher:
         states = self._states(sitemap, site)
         context = self._entries.evaluation_context(snapshot, states, version)
         sources = part_sources(
-            self._entries, self._options.max_age, context, states, marks, keep_changes=self._options.keeps_changes
+            self._entries,
+            self._options.max_age,
+            context,
+            states,
+            marks,
+            ask=self._ask if self._options.keeps_changes else None,
         )
         parts = sitemap.parts = self.saved_parts.load(site.base_url, [source.name for source in sources])
         read_at = [parts[source.name].at for source in sources if source.kind == "values" and source.name in parts]

@@ -19,6 +19,7 @@ from sitemap_middleware.stores.sqlite import MemoryStore
 from ...support.bakery import BASE, DAY, NOW, Bakery
 from ...support.documents import entries, locs
 from ...support.sample_sites import Clock
+from ...support.waiting import until
 
 
 def test_the_first_sitemap_tells_of_nothing() -> None:
@@ -101,16 +102,18 @@ def test_a_page_that_was_seen_before_its_publication_is_new() -> None:
         lambda options: options | {"base_url": "https://www.example.com"},
         lambda options: options | {"exclude": ("/items/oat",)},
         lambda options: options | {"store": MemoryStore()},
+        lambda options: options | {"sections": True},
     ],
 )
 def test_changed_settings_tell_of_nothing(change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
-    options: dict[str, Any] = {"store": MemoryStore(), "clock": Clock(NOW)}
+    options: dict[str, Any] = {"store": MemoryStore(), "clock": Clock(NOW), "gone": True}
     for settings in (options, change(options), options):
         bakery = Bakery(**settings)
         bakery.items = {"rye": NOW - DAY, "oat": None}
-        bakery.visit("/items/oat")
+        bakery.visit("/items/oat", "/notes/a")
         bakery.pass_(2 * DAY)
         assert bakery.told() == {}
+        assert gone(bakery) == []
 
 
 def test_more_changes_than_are_kept_are_an_import(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -276,6 +279,22 @@ def test_pages_that_were_listed_and_are_gone_have_a_document_for_thirty_days() -
     bakery.pass_(40 * DAY)
     assert gone(bakery) == []
     assert len(locs(bakery.get().body)) == 7  # one document again
+
+
+def test_a_page_that_leaves_the_values_is_asked_whether_it_is_gone() -> None:
+    bakery = Bakery(gone=True, verify=True)
+    bakery.items = {"rye": None, "oat": None, "spelt": None}
+    bakery.visit("/", *(f"/items/{slug}" for slug in bakery.items))
+    bakery.pass_(2 * DAY)
+    bakery.items = {"rye": None}
+    bakery.statuses = {"/items/oat": 404}
+    bakery.pass_(3600)
+
+    def is_gone() -> bool:
+        bakery.pass_(300)
+        return gone(bakery) == ["/items/oat"]
+
+    until(is_gone)
 
 
 def test_what_is_excluded_by_now_is_not_among_what_is_gone() -> None:
