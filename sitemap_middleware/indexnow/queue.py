@@ -73,7 +73,7 @@ class Queue:
 
     def add_changes(self, changes: Iterable[Change], now: int) -> None:
         """Have the changes of the sitemap told that were not, and nothing more of pages that are not listed by now."""
-        latest = {change.loc: change.at for change in changes if change.at > self.since}
+        latest = {change.loc: change.at for change in changes if change.at > self.since or change.loc in self.notices}
         for url, notice in list(self.notices.items()):
             is_awaited = notice.is_named and not notice.is_done
             if url not in latest and not is_awaited and now - notice.sent_at >= REPEAT_SECONDS:

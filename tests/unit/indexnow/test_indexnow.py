@@ -13,7 +13,7 @@ import pytest
 
 from sitemap_middleware import OptionError
 from sitemap_middleware.cli.main import command
-from sitemap_middleware.indexnow import protocol
+from sitemap_middleware.indexnow import protocol, queue
 from sitemap_middleware.stores.sqlite import MemoryStore
 
 from ...support.bakery import DAY, Bakery
@@ -335,4 +335,17 @@ def test_an_engine_that_is_down_for_a_week_gets_everything(monkeypatch: pytest.M
         site.engine.script = []
         site.step(DAY / 4, times=2)
         assert site.engine.paths() == {f"/items/day{day}": 1 for day in range(7)}
+        site.engine.check()
+
+
+def test_what_waits_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queue, "MAX_URLS", 3)
+    with told() as site:
+        site.engine.script = [(503, "", {})] * 5
+        for number in range(6):
+            site.items[f"n{number}"] = None
+            site.step()
+        assert site.app.stats()["indexnow_pending"] <= 3
+        site.step(DAY, times=10)
+        assert site.engine.paths() == {f"/items/n{number}": 1 for number in (3, 4, 5)}
         site.engine.check()
