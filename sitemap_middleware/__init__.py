@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from .evidence.page_verdict import Explanation
     from .exceptions import MiddlewareLookupError, OptionError, SitemapError, StoreError
-    from .extensions import News, Video
     from .middleware import SitemapMiddleware
     from .options.decorator import sitemap
     from .options.entry import Entry
+    from .protocol.extensions import News, Video
     from .stores import Store
 
 __all__ = [
@@ -32,13 +32,13 @@ _MODULES: Final = {
     "Entry": "options.entry",
     "Explanation": "evidence.page_verdict",
     "MiddlewareLookupError": "exceptions",
-    "News": "extensions",
+    "News": "protocol.extensions",
     "OptionError": "exceptions",
     "SitemapError": "exceptions",
     "SitemapMiddleware": "middleware",
     "Store": "stores",
     "StoreError": "exceptions",
-    "Video": "extensions",
+    "Video": "protocol.extensions",
     "sitemap": "options.decorator",
 }
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, NewType, Prot
 from .evidence.value_history import History
 
 if TYPE_CHECKING:
-    from .extensions import Extensions, News, Video
+    from .protocol.extensions import Extensions, News, Video
 
 Changefreq = Literal["always", "hourly", "daily", "weekly", "monthly", "yearly", "never"]
 

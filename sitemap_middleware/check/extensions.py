@@ -9,9 +9,9 @@ from itertools import groupby
 from typing import Final, NamedTuple
 
 from ..evidence.dates import CLOCK_SKEW_SECONDS
-from ..extensions import MAX_CHARS, MAX_DURATION_SECONDS, MAX_IMAGES, MAX_TAGS, NAMESPACES, NEWS_SECONDS
 from ..http.urls import MAX_LOC_CHARS
-from ..language_codes import hreflang_fault, is_news_language
+from ..protocol.extensions import MAX_CHARS, MAX_DURATION_SECONDS, MAX_IMAGES, MAX_TAGS, NAMESPACES, NEWS_SECONDS
+from ..protocol.language_codes import hreflang_fault, is_news_language
 from .findings import Problem, quoted
 from .reader import Element
 from .values import CheckedLoc, check_lastmod, check_loc

@@ -18,11 +18,11 @@ from ..models import Site
 from ..observe.buffer import ResponseBuffer
 from ..observe.refresh import Refresher, RefreshMarks
 from ..options.table import Options
+from ..protocol.value_checks import RESERVED_SECTIONS
 from ..routing.current_routes import AppRoutes
 from ..routing.hosts import SiteResolver
 from ..routing.route_table import GONE_SECTION, RouteTable
 from ..util import resolve, run_in_background
-from ..value_checks import RESERVED_SECTIONS
 from .feed import ATOM_TYPE, atom
 from .no_sitemap_reasons import (
     HIDDEN_SITE_REASON,

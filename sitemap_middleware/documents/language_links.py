@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from ..extensions import NAMESPACES
-from ..language_codes import X_DEFAULT
+from ..protocol.extensions import NAMESPACES
+from ..protocol.language_codes import X_DEFAULT
 from ..util import in_pieces
 from .xml import MAX_BYTES, Document, etag_of
 

@@ -15,9 +15,9 @@ from typing import Final, NamedTuple
 from xml.sax.saxutils import unescape
 
 from ..evidence.dates import timestamp_of_w3c, w3c
-from ..extensions import MAX_NEWS, NAMESPACES, NEWS_SECONDS, Video
 from ..http.urls import with_entities
 from ..models import SitemapUrl
+from ..protocol.extensions import MAX_NEWS, NAMESPACES, NEWS_SECONDS, Video
 from ..util import in_pieces
 
 MAX_ENTRIES: Final = 10_000

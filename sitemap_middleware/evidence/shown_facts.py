@@ -15,8 +15,8 @@ from typing import Any, Final, NamedTuple
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from ..http.urls import own_reference
-from ..language_codes import hreflang_fault
 from ..models import Page, Site
+from ..protocol.language_codes import hreflang_fault
 
 MAX_IMAGES: Final = 100
 """Images and versions that are kept of a page. Some of the images may turn out to be the site's."""

@@ -12,11 +12,11 @@ from urllib.parse import unquote, urlsplit
 
 from ..evidence.dates import timestamp_of
 from ..evidence.shown_facts import images_of, versions_of
-from ..extensions import NEWS_SECONDS, Extensions, News, Video, merge_extensions
 from ..http.urls import absolute_url
-from ..language_codes import X_DEFAULT, hreflang_fault
 from ..models import Page, Route, SitemapUrl
 from ..options.table import Options
+from ..protocol.extensions import NEWS_SECONDS, Extensions, News, Video, merge_extensions
+from ..protocol.language_codes import X_DEFAULT, hreflang_fault
 from ..util import WarnOnce
 from .candidates import SiteSnapshot
 from .policy import EvaluationContext

@@ -11,9 +11,9 @@ from types import FunctionType, MethodType
 from typing import Any, Final, Literal, Protocol, TypeVar
 
 from ..exceptions import OptionError
-from ..extensions import Extensions, News, Video, checked_extensions, merge_extensions
 from ..models import Changefreq, Lastmod, RouteSettings
-from ..value_checks import (
+from ..protocol.extensions import Extensions, News, Video, checked_extensions, merge_extensions
+from ..protocol.value_checks import (
     unknown_option_error,
     validate_changefreq,
     validate_date,

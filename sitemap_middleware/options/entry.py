@@ -11,9 +11,15 @@ from datetime import date
 from typing import Any, ClassVar, Final, Literal
 
 from ..exceptions import OptionError
-from ..extensions import Extensions, News, Video, checked_extensions
 from ..models import Changefreq, Provider, Version
-from ..value_checks import parse_date, unknown_option_error, validate_changefreq, validate_date, validate_priority
+from ..protocol.extensions import Extensions, News, Video, checked_extensions
+from ..protocol.value_checks import (
+    parse_date,
+    unknown_option_error,
+    validate_changefreq,
+    validate_date,
+    validate_priority,
+)
 
 _PARAMS_NOT_GIVEN: Final[Mapping[str, Any]] = {}
 """The default of `params`. Compared by identity, because an empty mapping may be given."""

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 
 from ..exceptions import OptionError
 from ..http.urls import without_password
-from ..value_checks import likely_name
+from ..protocol.value_checks import likely_name
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
 

@@ -13,11 +13,11 @@ from urllib.parse import urlsplit, urlunsplit
 
 from ..evidence.observations import INDEXABLE_TYPES
 from ..exceptions import OptionError
-from ..extensions import MAX_IMAGES
 from ..http.urls import ascii_host, normal_host, parse_base_url, quote_path
-from ..language_codes import X_DEFAULT, hreflang_fault
 from ..models import Changefreq, PageLimits, Provider, Site
-from ..value_checks import (
+from ..protocol.extensions import MAX_IMAGES
+from ..protocol.language_codes import X_DEFAULT, hreflang_fault
+from ..protocol.value_checks import (
     unknown_option_error,
     validate_changefreq,
     validate_priority,

@@ -18,11 +18,11 @@ from django.utils.module_loading import import_string
 
 from ..exceptions import OptionError
 from ..http.urls import quote_path
-from ..language_codes import X_DEFAULT
 from ..models import I18N, Context, Provider, Route, RouteSettings, Version
 from ..options.decorator import settings_of
 from ..options.entry import Entry
-from ..value_checks import parse_date, validate_changefreq, validate_priority
+from ..protocol.language_codes import X_DEFAULT
+from ..protocol.value_checks import parse_date, validate_changefreq, validate_priority
 from .django_urlconf import default_language, own_connections, resolve
 from .language_versions import group_of, language_code
 from .route_discovery import check_params

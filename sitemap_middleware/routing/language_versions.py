@@ -12,8 +12,8 @@ from hashlib import blake2b
 from typing import Final
 from urllib.parse import unquote
 
-from ..language_codes import X_DEFAULT, hreflang_fault
 from ..models import I18N, Route, Version
+from ..protocol.language_codes import X_DEFAULT, hreflang_fault
 
 _MAX_CODE_CHARS: Final = 12
 """Characters of the longest code: a language, a script and a region."""

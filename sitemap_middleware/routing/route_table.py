@@ -13,7 +13,7 @@ from ..models import Context, Provider, Route, RouteSettings, Site
 from ..options.decorator import NO_SETTINGS
 from ..options.patterns import Pattern
 from ..options.table import Options
-from ..value_checks import RESERVED_SECTIONS
+from ..protocol.value_checks import RESERVED_SECTIONS
 
 ROUTES_SECTION, LEARNED_SECTION, GONE_SECTION = RESERVED_SECTIONS
 """The names of two sections, in the URLs of their documents. A provider's section gets another name."""

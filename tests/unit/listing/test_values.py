@@ -30,7 +30,7 @@ from werkzeug.middleware.dispatcher import DispatcherMiddleware
 from werkzeug.routing import BaseConverter
 
 from sitemap_middleware import Entry, OptionError, sitemap
-from sitemap_middleware.value_checks import parse_date
+from sitemap_middleware.protocol.value_checks import parse_date
 
 from ...support.sample_sites import Page, SampleSite
 from ...support.stores import all_pages

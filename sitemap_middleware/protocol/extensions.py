@@ -13,9 +13,9 @@ from datetime import date
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from .evidence.dates import SECONDS_PER_DAY
-from .exceptions import OptionError
-from .http.urls import absolute_url
+from ..evidence.dates import SECONDS_PER_DAY
+from ..exceptions import OptionError
+from ..http.urls import absolute_url
 from .language_codes import X_DEFAULT, hreflang_fault, is_news_language
 from .value_checks import validate_date
 

@@ -12,8 +12,8 @@ from difflib import get_close_matches
 from numbers import Real
 from typing import Final, Literal
 
-from .exceptions import OptionError
-from .models import CHANGEFREQS, Changefreq
+from ..exceptions import OptionError
+from ..models import CHANGEFREQS, Changefreq
 
 RESERVED_SECTIONS: Final = ("routes", "pages", "gone")
 """The names of the sections of static routes, of learned pages and of pages that are gone, in the URLs of documents."""

@@ -1,0 +1,1 @@
+"""What the sitemap protocol and its extensions allow: the checks of values that developers give."""
