@@ -257,6 +257,8 @@ class SitemapHandler:
     def _find_document(self, site: Site, table: RouteTable, request: Request, path: str) -> Document | None:
         """The document of a path, up to date; the last good one if that takes too long; None if there is none."""
         last_good = self.publisher.sitemap(site).in_memory(path)
+        if self.publisher.complete_routes(site, table, request):
+            table = self.app_routes.reload()
         prepare = partial(self._prepare, site, request)
 
         def publish(prepared: tuple[RobotsRules, RefreshMarks]) -> Document | None:

@@ -145,6 +145,19 @@ class Publisher:
             raise BeingGenerated
         return states
 
+    def complete_routes(self, site: Site, table: RouteTable, request: Request) -> bool:
+        """Have this process read the providers whose routes match no path before, and wait a moment; whether it just
+        did. The static routes among their pages are rendered with what these say of them.
+        """
+        jobs = self.sitemap(site).jobs
+        if "routes" in jobs or not any(provider.examples for provider, _ in table.providers(site).values()):
+            return False
+        job = jobs["routes"] = Future()
+        work = partial(self._entries.complete_routes, site, table, request.async_collector)
+        run_in_background(partial(resolve, job, work))
+        wait((job,), FIRST_WAIT_SECONDS)
+        return job.done()
+
     def find_document(
         self, site: Site, table: RouteTable, rules: RobotsRules, request: Request, *, path: str, marks: RefreshMarks
     ) -> Document | None:
@@ -215,7 +228,7 @@ class Publisher:
             raise BeingGenerated
         found, is_linked = [parts[source.name] for source in sources if source.name in parts], True
         if snapshot.table.has_versions:
-            part, is_linked = self._link(sitemap, found)
+            part, is_linked = self._link(sitemap, found, request)
             found = [part]
         gone = self._gone(sitemap, snapshot) if self._options.gone and any(part.documents for part in found) else None
         may_be_single = not (missing or snapshot.table.sections or gone)
@@ -241,7 +254,7 @@ class Publisher:
             part = self.saved_parts.render(base_url, source, part, sitemap.keep)
         return part
 
-    def _link(self, sitemap: SiteSitemap, parts: Collection[Part]) -> tuple[Part, bool]:
+    def _link(self, sitemap: SiteSitemap, parts: Collection[Part], request: Request) -> tuple[Part, bool]:
         """The part in which versions in other languages are linked, and whether it was made of these parts.
 
         It is made in the background, as it takes long on a large site. Raises `BeingGenerated` if it is not done soon.
@@ -250,7 +263,8 @@ class Publisher:
         if job is None or job.done():
             job, is_new = Future(), True
             sitemap.linking = job
-            work = partial(self.saved_parts.link, sitemap.base_url, parts, self._options.x_default)
+            x_default, at_once = self._options.x_default, request.is_of_test
+            work = partial(self.saved_parts.link, sitemap.base_url, parts, x_default, at_once=at_once)
             run_in_background(partial(resolve, job, work))
         wait((job,), FIRST_WAIT_SECONDS)
         if not job.done():

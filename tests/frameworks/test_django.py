@@ -297,8 +297,6 @@ BY_NAME = {"posts": f"{__name__}.Posts", "pages": Pages()}
 @pytest.mark.parametrize("outside", [False, True])
 def test_sitemap_classes_enumerate_the_pages_of_their_views(handler: Any, outside: bool) -> None:
     project = Project(SITE, handler=handler, outside=outside, SITEMAP_SITEMAPS=f"{__name__}.BY_NAME")
-    project.listed()  # the sitemaps are read, and then the static pages have their priorities
-    until(lambda: project.entries()["/"] and project.entries()["/about/"] == {"priority": "0.5"})
     post = {"changefreq": "weekly", "priority": "0.6"}
     assert project.entries() == {
         "/": {"priority": "1.0"},
@@ -308,6 +306,21 @@ def test_sitemap_classes_enumerate_the_pages_of_their_views(handler: Any, outsid
         "/posts/second/": {"lastmod": "2026-03-04T05:06:00Z", **post},
     }
     assert "/base/posts/first/" in project.listed(root="/base")
+
+
+class Translated(Posts):
+    i18n = True
+    alternates = True
+
+
+def test_under_the_test_client_the_sitemap_has_at_once_what_was_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    patterns = i18n_patterns(path("", page, name="home"), path("posts/<slug>/", page, name="post"))
+    Project(patterns, SITEMAP_SITEMAPS={"posts": Translated}, **LANGUAGES)
+    client = Client(headers={"host": "testserver"})
+    for slugs in (("a",), ("a", "b"), ("b",)):
+        monkeypatch.setattr(Translated, "slugs", slugs)
+        found = locs(client.get("/sitemap.xml").content)
+        assert {loc.split("/")[5] for loc in found if "/posts/" in loc} == {*slugs}
 
 
 def test_locations_that_lead_nowhere_are_left_out_and_named() -> None:
