@@ -17,8 +17,8 @@ MAX_EQUAL: Final = 3
 _FAMILIES_OF_PAGES: Final = frozenset({"fetch", "page", "coverage"})
 """Families whose findings are about one URL each: which it is, is what they say. The others are about what a generator
 writes everywhere."""
-_CODES_OF_HOSTS: Final = frozenset({"fetch-failed", "page-failed"})
-"""Codes of these families whose text says what is wrong with the host of all of them."""
+_MERGED_CODES: Final = frozenset({"fetch-failed", "page-failed", "coverage-never-seen"})
+"""Codes of these families that are mostly about the host of all of them, or about most pages of a site."""
 _LEVELS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
 
 
@@ -27,7 +27,7 @@ def text_lines(result: Result, *, merge_equal: bool) -> Iterator[tuple[str, Seve
     counts = Counter((finding.code, finding.text, finding.document) for finding in result.findings)
     for finding in result.findings:
         key, more = (finding.code, finding.text, finding.document), ""
-        if merge_equal and (finding.code in _CODES_OF_HOSTS or finding.rule.family not in _FAMILIES_OF_PAGES):
+        if merge_equal and (finding.code in _MERGED_CODES or finding.rule.family not in _FAMILIES_OF_PAGES):
             if counts[key] == 0:
                 continue  # is counted in a line before
             if counts[key] > MAX_EQUAL:

@@ -64,7 +64,12 @@ def explain(app: Any, pages: tuple[str, ...], *, as_json: bool, **options: Any) 
     The exit status is 0 if all are listed, 1 if one is not, and 2 for an error.
     """
     with _view(app, "reading", **options) as (target, snapshots, notes):
-        explanations = [target.service.explain(*target.find_page(page, snapshots)) for page in pages]
+        explanations, errors = [], list[CommandError]()
+        for page in pages:
+            try:
+                explanations.append(target.service.explain(*target.find_page(page, snapshots)))
+            except CommandError as error:  # the others are explained all the same
+                errors.append(error)
         failures = [*dict.fromkeys(target.service.failing_values(snapshots))]
     if as_json:
         _print_json([results.explanation_as_json(explanation, [*failures, *notes]) for explanation in explanations])
@@ -75,7 +80,9 @@ def explain(app: Any, pages: tuple[str, ...], *, as_json: bool, **options: Any) 
             if index:
                 click.echo()
             results.print_explanation(explanation, notes)
-    sys.exit(0 if all(explanation.listed for explanation in explanations) else 1)
+    for refused in errors:
+        refused.show()
+    sys.exit(2 if errors else 0 if all(explanation.listed for explanation in explanations) else 1)
 
 
 @click.command(name="list")

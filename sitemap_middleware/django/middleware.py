@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
     from ..report.request_handler import ReportRequest
 
+log: logging.Logger = logging.getLogger("sitemap_middleware")
+
 _FAULT: Final = "a request could not be looked at"
 
 _TEST_CLIENT_UID: Final = "request-exception-"
@@ -58,6 +60,13 @@ class SitemapMiddleware:
         """The middleware around everything that is inside of this one. It has `explain`, `stats` and `flush`."""
         if not self.app.service.options.enabled:
             raise MiddlewareNotUsed
+        names = [str(name).startswith(f"{__package__}.") for name in settings.MIDDLEWARE]
+        if any(names[1:]):
+            log.warning(
+                "sitemap_middleware is number %d of MIDDLEWARE: make it the first, or it sees other requests than"
+                " visitors send, and commands do not find it",
+                names.index(True) + 1,
+            )
         self._is_async = iscoroutinefunction(get_response)
         if self._is_async:
             markcoroutinefunction(self)

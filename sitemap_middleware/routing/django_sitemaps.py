@@ -142,7 +142,10 @@ def _mapping(setting: Any) -> Mapping[str, Any]:
 
 
 def _imported(value: Any) -> Any:
-    return import_string(value) if isinstance(value, str) else value
+    try:
+        return import_string(value) if isinstance(value, str) else value
+    except ImportError as error:
+        raise ImportError(f"{SETTING} names {value!r}, which cannot be imported: {error}") from error
 
 
 def _match(path: str) -> ResolverMatch | None:

@@ -242,6 +242,13 @@ def test_translated_patterns_are_listed_as_each_language_writes_them(monkeypatch
     ]
 
 
+def test_a_place_behind_other_middleware_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    use([path("", page)], MIDDLEWARE=["django.middleware.common.CommonMiddleware", ENTRY], SITEMAP_STORE="memory://")
+    WSGIHandler()
+    (warning,) = [record.getMessage() for record in caplog.records if "MIDDLEWARE" in record.getMessage()]
+    assert "is number 2 of MIDDLEWARE: make it the first" in warning
+
+
 # Sitemap classes
 
 
@@ -370,6 +377,11 @@ def test_the_decorator_comes_before_a_sitemap_class() -> None:
 def test_a_setting_that_holds_no_sitemaps_is_refused(value: Any) -> None:
     with pytest.raises(OptionError, match=r"SITEMAP_SITEMAPS=.* is not a mapping of names to Sitemap classes"):
         Project(SITE, SITEMAP_SITEMAPS=value)
+
+
+def test_a_wrong_path_of_sitemaps_is_named_with_its_setting() -> None:
+    with pytest.raises(ImportError, match=r"SITEMAP_SITEMAPS names 'json.sitemapz', which cannot be imported"):
+        Project(SITE, SITEMAP_SITEMAPS="json.sitemapz")
 
 
 def test_sitemap_classes_run_in_a_language_that_the_project_has() -> None:

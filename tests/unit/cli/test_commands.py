@@ -373,6 +373,8 @@ def test_a_page_may_be_named_by_its_whole_url() -> None:
 
 def test_a_page_with_a_query_is_never_listed() -> None:
     assert "query string" in refused("explain", "own_blog:create_app", "https://blog.example/search?q=a")
+    answer = run("explain", "own_blog:create_app", "/search?q=a", "/")
+    assert (answer.exit_code, "/ is listed" in answer.stdout) == (2, True), "the others are explained"
 
 
 @pytest.mark.parametrize("middle", ["", "-routes-1", "-guides"])

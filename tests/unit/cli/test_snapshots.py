@@ -43,7 +43,7 @@ FOR_PROGRAMS = {
     "build.json": ["build", APP, "--out", "public", "--json"],
     "status.json": ["status", "bakery.sqlite3", "--json"],
 }
-UNSTYLED = {"list", "explain-error"}
+UNSTYLED = {"list"}
 VARYING = {
     r"SQLite [\d.]+": "SQLite <version>",
     r"last written: \S+": "last written: <time>",
