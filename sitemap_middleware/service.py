@@ -8,12 +8,12 @@ import logging
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import unquote
 
-from .documents.changes import page_lookup
+from .documents.changes import may_be_told, page_lookup
 from .documents.handler import SitemapHandler
 from .documents.inspection import ServiceInspection
 from .documents.no_sitemap_reasons import NoSitemapReasons
@@ -109,7 +109,8 @@ class SitemapService(ServiceInspection):
             self._store_clock.now,
             site=self.site_resolver.default_site,
             changes=self._publisher.changes,
-            look_up=lambda site, locs: page_lookup(self._policy, self.snapshot_now(site))(locs),
+            named=self.refresher.changed,
+            public_locs=self._public_locs,
             rules=lambda site: self.robots_txt.cached_rules(site, self._guarded_store),
             unfit_reason=self._unfit_reason,
         )
@@ -123,6 +124,7 @@ class SitemapService(ServiceInspection):
             refresher=self.refresher,
             indexnow=self.indexnow,
             reasons=NoSitemapReasons(options, self._guarded_store),
+            public_locs=self._public_locs,
             request_pages=self._request_pages,
             on_error=self.log_fault,
         )
@@ -212,8 +214,17 @@ class SitemapService(ServiceInspection):
 
     def changed(self, path: str) -> None:
         """Refresh a decoded path, and have IndexNow told of it."""
-        self.refresh(path)
-        self.indexnow.changed(str(path))
+        self.refresher.refresh(path, is_changed=self.options.indexnow is not False)
+        self._publisher.expire()
+
+    def _public_locs(self, site: Site, locs: Collection[str], *, unseen: bool, gone: bool = False) -> set[str]:
+        """Those of some locs that everyone may hear of now; none before robots.txt was read. Raises `StoreError`."""
+        rules = self.robots_txt.saved_rules(site) if locs else None
+        if rules is None:
+            return set()
+        snapshot = replace(self.snapshot_now(site), rules=rules)
+        pages, types = page_lookup(self._policy, snapshot)(locs), self.options.media_types
+        return {loc for loc, page in pages.items() if may_be_told(page, types, snapshot.now, unseen=unseen, gone=gone)}
 
     def _unfit_reason(self) -> str | None:
         """Why search engines are not to hear of changes from here; None if they may."""
@@ -254,7 +265,6 @@ class SitemapService(ServiceInspection):
         self.stop_background_work()
         self._guarded_store.retry_now()
         self.tracker.buffer.close(timeout)
-        self.indexnow.run(sends=False)
         try:
             self.store.close()
         except Exception as error:

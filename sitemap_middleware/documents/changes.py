@@ -2,6 +2,7 @@
 
 Deployments and template changes move no lastmod, and so are no changes. The first rendering of a part tells of none:
 what was there before is not new. Nor is what cannot be told from a changed setting, or from a store that lost a page.
+Settings and pages may change after that, so whoever tells of a change looks again whether it `may_be_told`.
 Pure functions; every time is passed in, as POSIX seconds by the store's clock.
 """
 
@@ -13,7 +14,8 @@ from contextlib import suppress
 from typing import Final, Literal, NamedTuple
 
 from ..evidence.dates import SECONDS_PER_DAY
-from ..evidence.page_verdict import is_gone
+from ..evidence.observations import HTML_TYPES
+from ..evidence.page_verdict import is_gone, page_verdict
 from ..listing.candidates import SiteSnapshot, decode_path
 from ..listing.evaluated_urls import end_of, first_good_at
 from ..listing.policy import ListingPolicy
@@ -25,8 +27,11 @@ KEPT_SECONDS: Final = 30 * SECONDS_PER_DAY
 MAX_CHANGES: Final = 10_000
 """Changes that are kept of a part: the latest. More at once are a new setting or an import, and tell of nothing."""
 
-LEARNING_SECONDS: Final = SECONDS_PER_DAY
-"""How long pages that nobody enumerates may come into a new part without being new."""
+LEARNING_SECONDS: Final = 7 * SECONDS_PER_DAY
+"""How long pages that nobody enumerates may come into a new part without being new: so may be the store."""
+
+QUIET_SECONDS: Final = SECONDS_PER_DAY
+"""How long nothing is new after more changes at once than are kept: they may come back in batches."""
 
 MIN_SETTLE_SECONDS: Final = 10 * 60
 MAX_SETTLE_SECONDS: Final = 60 * 60
@@ -54,18 +59,26 @@ class KnownChanges(NamedTuple):
     since: int
     """When the part was first rendered."""
     by_loc: Mapping[str, Change]
+    """Those that are listed or changed are entries of the part as it is."""
+    quiet_until: int = 0
+    """Until when nothing is new."""
 
     def encoded(self) -> bytes:
         """The stored form."""
-        return json.dumps([self.since, [*self.by_loc.values()]]).encode()
+        return json.dumps([self.since, [*self.by_loc.values()], self.quiet_until]).encode()
+
+    def without_entries(self) -> KnownChanges:
+        """What is left if it is not known which entries the part had before."""
+        absent = {loc: change for loc, change in self.by_loc.items() if change.kind in ("gone", "left")}
+        return self._replace(by_loc=absent)
 
 
 def decoded(record: bytes | None, now: int) -> KnownChanges:
     """The changes in a record; none since now if there is no record, or it cannot be read."""
     with suppress(ValueError, TypeError):
-        since, rows = json.loads(record or b"")
+        since, rows, quiet_until = json.loads(record or b"")
         changes = [Change(str(loc), kind, int(at), lastmod) for loc, kind, at, lastmod in rows]
-        return KnownChanges(int(since), {change.loc: change for change in changes})
+        return KnownChanges(int(since), {change.loc: change for change in changes}, int(quiet_until))
     return KnownChanges(now, {})
 
 
@@ -95,6 +108,7 @@ def compared(
     rendered_at: float,
     now: int,
     is_enumerated: bool,
+    has_new_settings: bool,
 ) -> KnownChanges:
     """The changes of a part, given its locs and their lastmods as they were before and as they are now.
 
@@ -106,12 +120,19 @@ def compared(
         rendered_at: when the part was rendered before.
         now: when it is rendered now.
         is_enumerated: whether the app names its pages, so that it had all from the beginning.
+        has_new_settings: whether the settings are others than before, so that nothing is new or changed.
     """
     changes = {loc: change for loc, change in known.by_loc.items() if now - change.at < KEPT_SECONDS}
     new, vanished = later.keys() - earlier.keys(), earlier.keys() - later.keys()
     moved = {loc for loc in later.keys() & earlier.keys() if _is_later(later[loc], earlier[loc], rendered_at)}
+    quiet_until = known.quiet_until if known.quiet_until - now <= QUIET_SECONDS else 0
     if len(new) + len(vanished) + len(moved) > MAX_CHANGES:
-        new, vanished, moved = set(), set(), set()
+        quiet_until = now + QUIET_SECONDS
+        new &= changes.keys()
+        vanished = (vanished & changes.keys()) | {*sorted(vanished)[:MAX_CHANGES]}
+        moved = set()
+    if has_new_settings:
+        moved = set()
     absent = {loc: change for loc, change in changes.items() if change.kind in ("gone", "left") and loc not in new}
     pages = look_up([*new, *vanished, *absent]) if new or vanished or absent else {}
     for loc in vanished | absent.keys():
@@ -127,14 +148,15 @@ def compared(
     for loc in new:
         before, page = changes.pop(loc, None), pages.get(loc)
         is_old = page is not None and first_good_at(page) < rendered_at - SECONDS_PER_DAY
-        is_learning = now - known.since < LEARNING_SECONDS
-        if before.kind == "gone" if before else is_enumerated or not (is_old or is_learning):
+        if not is_enumerated:
+            is_old = is_old or now - known.since < LEARNING_SECONDS or _is_before(later[loc], rendered_at)
+        if (before.kind == "gone" if before else not is_old) and not (has_new_settings or now < quiet_until):
             changes[loc] = Change(loc, "listed", now, later[loc])
     for loc in moved:
         if loc not in changes or changes[loc].lastmod != later[loc]:
             changes[loc] = Change(loc, "changed", now, later[loc])
     latest = sorted(changes.values(), key=_order)[-MAX_CHANGES:]
-    return KnownChanges(known.since, {change.loc: change for change in latest})
+    return KnownChanges(known.since, {change.loc: change for change in latest}, quiet_until)
 
 
 def is_good(page: Page | None) -> bool:
@@ -146,9 +168,26 @@ def _is_later(lastmod: str | None, before: str | None, rendered_at: float) -> bo
     """Whether a date is later than the one before, and than the rendering before, but for a day: old dates come to be
     known, and are corrected, without a change of the page.
     """
-    if lastmod is None or lastmod == before or end_of(lastmod) < rendered_at - SECONDS_PER_DAY:
+    if lastmod is None or lastmod == before or _is_before(lastmod, rendered_at):
         return False
     return before is None or end_of(lastmod) > end_of(before)
+
+
+def _is_before(lastmod: str | None, rendered_at: float) -> bool:
+    return lastmod is not None and end_of(lastmod) < rendered_at - SECONDS_PER_DAY
+
+
+def may_be_told(page: Page | None, media_types: Collection[str], now: int, *, unseen: bool, gone: bool) -> bool:
+    """Whether everyone may hear of a page that the settings and robots.txt let be listed, as it is now.
+
+    If nothing is known of it, that is as `unseen` says; if it is gone, as `gone` says.
+    """
+    if page is None:
+        return unseen
+    if is_gone(page):
+        return gone
+    is_unread = page.media_type in HTML_TYPES and not (page.read_at or page.unread_reason)  # it may say noindex
+    return page_verdict(page, media_types, now).listed and not (page.unconfirmed_at or is_unread)
 
 
 def _order(change: Change) -> tuple[int, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Final
 
@@ -16,9 +17,8 @@ MAX_FEED_ENTRIES: Final = 100
 ATOM_TYPE: Final = "application/atom+xml"
 
 
-def atom(site: Site, path: str, changes: Sequence[Change], since: int) -> Document:
-    """The feed of a site at a path, given its changes, the oldest first, and since when its sitemap is what it is."""
-    latest = [change for change in reversed(changes) if change.kind in ("listed", "changed")][:MAX_FEED_ENTRIES]
+def atom(site: Site, path: str, latest: Sequence[Change], since: int) -> Document:
+    """The feed of a site at a path, given its changes, the latest first, and since when its sitemap is what it is."""
     modified = max((change.at for change in latest), default=since)
     base, own = with_entities(site.base_url), with_entities(site.base_url + path)
     head = (
@@ -27,7 +27,7 @@ def atom(site: Site, path: str, changes: Sequence[Change], since: int) -> Docume
         f'<author><name>{base}</name></author><link rel="self" href="{own}"/><link href="{base}/"/>\n'
     )
     xml = "".join([head, *map(_entry, latest), "</feed>\n"])
-    return compressed("", xml, len(latest), "")._replace(since=modified)
+    return compressed("", xml, len(latest), "")._replace(since=sys.maxsize)  # entries that are withdrawn have no date
 
 
 def _entry(change: Change) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,7 +23,7 @@ from ..routing.current_routes import AppRoutes
 from ..routing.hosts import SiteResolver
 from ..routing.route_table import GONE_SECTION, RouteTable
 from ..util import resolve, run_in_background
-from .feed import ATOM_TYPE, atom
+from .feed import ATOM_TYPE, MAX_FEED_ENTRIES, atom
 from .no_sitemap_reasons import (
     HIDDEN_SITE_REASON,
     TOO_MANY_SITES_REASON,
@@ -60,6 +60,13 @@ class KeyFiles(Protocol):
         """What it has; None if there is none. It may block. Raises `StoreError`."""
 
 
+class PublicLocs(Protocol):
+    """Looks up which locs everyone may see now."""
+
+    def __call__(self, site: Site, locs: Collection[str], *, unseen: bool, gone: bool = False) -> Collection[str]:
+        """Those that settings, robots.txt and their pages allow; see `may_be_told`. Raises `StoreError`."""
+
+
 @dataclass(kw_only=True, eq=False)
 class SitemapHandler:
     """Finds the site of a request, and serves its document: from memory if it is fresh, else brought up to date."""
@@ -73,6 +80,7 @@ class SitemapHandler:
     refresher: Refresher
     indexnow: KeyFiles
     reasons: NoSitemapReasons
+    public_locs: PublicLocs
     request_pages: Callable[[Request, Site, RefreshMarks], None]
     on_error: Callable[[str, Exception], None]
     """Logs an error of the middleware itself, raised while a request is served."""
@@ -199,12 +207,11 @@ class SitemapHandler:
             return error_response(request.method, 404, reason) if is_root else None
         self.buffer.ensure_thread()
         self.reasons.warn_of_unmatched(table)
-        if request.path == self.options.feed:
-            return self._feed(site, table, request)
-        document = self._find_document(site, table, request, request.path)
+        is_feed = request.path == self.options.feed
+        document = self._find_document(site, table, request, self.options.path if is_feed else request.path)
         if document is not None:
-            return self._response(document, request)
-        return error_response(request.method, 404, self.reasons.reason(site, table)) if is_root else None
+            return self._feed(site, request, document.since) if is_feed else self._response(document, request)
+        return error_response(request.method, 404, self.reasons.reason(site, table)) if is_root or is_feed else None
 
     def _response(self, document: Document, request: Request, media_type: str = "application/xml") -> Response:
         now, max_age, tag = self.options.clock(), self.options.max_age, self.options.cache_tag
@@ -216,19 +223,22 @@ class SitemapHandler:
         try:
             key = None if site is None else self.indexnow.key_file(site, request.path)
         except StoreError as error:
-            raise Unavailable("its store does not answer") from error
+            log.debug("it is not known whether this is the file of a key: %s", error)  # so it may well be the app's
+            return None
         if key is None:
             return None
         return text_response(request.method, 200, key, [("Cache-Control", "no-cache"), NOINDEX_HEADER])
 
-    def _feed(self, site: Site, table: RouteTable, request: Request) -> Response:
-        sitemap = self._find_document(site, table, request, self.options.path)
+    def _feed(self, site: Site, request: Request, since: int) -> Response:
+        """The feed, without what other settings or answers forbid by now."""
         try:
-            changes = self.publisher.changes(site)
+            changes = [change for change in self.publisher.changes(site) if change.kind != "gone"]
+            latest = changes[: -MAX_FEED_ENTRIES - 1 : -1]
+            public = self.public_locs(site, [change.loc for change in latest], unseen=True)
         except StoreError as error:
             raise Unavailable("its store does not answer") from error
-        document = atom(site, self.options.feed or "", changes, sitemap.since if sitemap else 0)
-        return self._response(document, request, ATOM_TYPE)
+        told = [change for change in latest if change.loc in public]
+        return self._response(atom(site, self.options.feed or "", told, since), request, ATOM_TYPE)
 
     def _disallow(self, request: Request) -> Response | None:
         """Hide the sitemap, and forbid everything in robots.txt, which is at the root of a host only."""

@@ -260,16 +260,15 @@ class SavedParts:
         if source.look_up is not None:
             known = changes.decoded(saved.get(_changes_name(source.name)), int(part.at))
             # One that never had an entry may be of an app that was not ready.
-            if previous is not None and (previous.documents or known.by_loc):
+            if previous is None:
+                known = known.without_entries()
+            elif previous.documents or known.by_loc:
                 before, known = known, _with_changes(known, source, (previous, saved), (part, records))
                 left = (
                     loc for loc, change in known.by_loc.items() if change.kind == "left" and loc not in before.by_loc
                 )
                 source.ask(islice(left, MAX_ASKED))
             records[_changes_name(source.name)] = known.encoded()
-            names = _decoded_names(saved.get(_CHANGED_PARTS))
-            if source.name not in names:
-                records[_CHANGED_PARTS] = json.dumps([*names, source.name]).encode()
         self._store.save(owner, {**records, _record_name(source.name): _encoded(part)})
         return part
 
@@ -311,16 +310,22 @@ class SavedParts:
         """
         while True:
             documents = () if part is None else part.documents
-            names = [_record_name(name), _changes_name(name), _CHANGED_PARTS]
+            names = [_record_name(name), _changes_name(name)]
             saved = self._store.load(owner, [*names, *(_xml_name(document.name) for document in documents)])
             now = _decoded(saved.get(_record_name(name), b""))
             if now is None or now.documents == documents:
                 return now, saved
             part = now
 
+    def list_parts(self, owner: BaseURL, names: Iterable[str]) -> None:
+        """Note which parts a site has: the changes of others are of pages that it no longer has."""
+        record = json.dumps(sorted(names)).encode()
+        if self._store.load(owner, [_PARTS]).get(_PARTS) != record:
+            self._store.save(owner, {_PARTS: record})
+
     def load_changes(self, owner: BaseURL) -> list[KnownChanges]:
         """The changes of all parts of a site."""
-        names = _decoded_names(self._store.load(owner, [_CHANGED_PARTS]).get(_CHANGED_PARTS))
+        names = _decoded_names(self._store.load(owner, [_PARTS]).get(_PARTS))
         records = self._store.load(owner, [_changes_name(name) for name in names])
         return [changes.decoded(records[record], 0) for record in sorted(records)]
 
@@ -330,7 +335,7 @@ _Rendering = tuple[Part, Mapping[str, bytes | None]]
 
 
 def _with_changes(known: KnownChanges, source: PartSource, before: _Rendering, after: _Rendering) -> KnownChanges:
-    """The changes of a part that was rendered again; those known before if it cannot be told what changed."""
+    """The changes of a part that was rendered again; those of its earlier entries are dropped if it cannot be told."""
     try:
         return changes.compared(
             known,
@@ -340,12 +345,13 @@ def _with_changes(known: KnownChanges, source: PartSource, before: _Rendering, a
             rendered_at=before[0].at,
             now=int(after[0].at),
             is_enumerated=source.kind == "values",
+            has_new_settings=before[0].key.split("/")[1:2] != source.key.split("/")[1:2],
         )
     except StoreError:
         raise
     except Exception as error:  # the XML is lost or damaged, or a converter of the app fails: the sitemap matters more
         log.debug("it is not known what changed in %s: %s", source.name, error)
-        return known
+        return known.without_entries()
 
 
 def _other_entries(rendering: _Rendering, other: _Rendering) -> dict[str, str | None]:
@@ -375,9 +381,8 @@ def _decoded(record: bytes) -> Part | None:
     return None
 
 
-_CHANGED_PARTS: Final = "changes"
-"""The record of the names of the parts whose changes are kept. One that two workers add at a time may be missing until
-it is rendered again."""
+_PARTS: Final = "changes"
+"""The record of the names of the parts whose changes count."""
 
 
 def _decoded_names(record: bytes | None) -> list[str]:

@@ -190,7 +190,7 @@ class Publisher:
         return document
 
     def changes(self, site: Site) -> list[Change]:
-        """The changes of a site that count now, the oldest first. Raises `StoreError`."""
+        """The changes of a site that count now, the oldest first, told or not. Raises `StoreError`."""
         return settled(self.saved_parts.load_changes(site.base_url), self._options.max_age, self._store_clock.now())
 
     # Bringing the parts of a site up to date
@@ -212,7 +212,10 @@ class Publisher:
             marks,
             ask=self._ask if self._options.keeps_changes else None,
         )
-        parts = sitemap.parts = self.saved_parts.load(site.base_url, [source.name for source in sources])
+        names = [source.name for source in sources]
+        if self._options.keeps_changes:
+            self.saved_parts.list_parts(site.base_url, names)
+        parts = sitemap.parts = self.saved_parts.load(site.base_url, names)
         read_at = [parts[source.name].at for source in sources if source.kind == "values" and source.name in parts]
         sitemap.values_age = max((now - at for at in read_at), default=0.0)
         due = [source for source in sources if self._is_due(source, parts)]

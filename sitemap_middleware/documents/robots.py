@@ -105,6 +105,13 @@ class RobotsTxt:
             return known.rules
         return (None if store is None else _load(site, store)) or RobotsRules()
 
+    def saved_rules(self, site: Site) -> RobotsRules | None:
+        """The rules that any process learned last, for what cannot be taken back; None if there are none yet."""
+        if self._options.hides_all or not self._options.robots or site.root:
+            return self.cached_rules(site)
+        known = self._cached.get(site.base_url)
+        return _load(site, self._store) or (known.rules if known else None)
+
     # The rules
 
     def _known(self, site: Site, request: Request, now: float, mark: bytes | None = None) -> _CachedRules:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Sequence
+from concurrent.futures import Future
 from email.message import Message
+from functools import partial
 from http.client import HTTPException
 from typing import Any, Final, Literal, NamedTuple
 from urllib.error import HTTPError
@@ -14,19 +15,20 @@ from urllib.request import HTTPRedirectHandler, Request, build_opener
 from werkzeug.http import parse_date
 
 from ..http.messages import PROBE_USER_AGENT
+from ..util import resolve, run_in_background
 
 DEFAULT_ENDPOINT: Final = "https://api.indexnow.org/indexnow"
 """One is enough: Bing, Yandex, Naver, Seznam and Yep tell each other."""
 
 TIMEOUT_SECONDS: Final = 10.0
-"""Seconds for a connection, for each part of an answer, and for the whole of its body."""
+"""Seconds for a request in all, however slowly its answer comes."""
 
 MAX_ANSWER_BYTES: Final = 4096
 
 MAX_RETRY_AFTER_SECONDS: Final = 24 * 60 * 60
 
 Outcome = Literal["received", "wait", "invalid", "limited", "burnt", "failed"]
-"""Taken; not taken yet, as the key is not checked; not valid; too many; the key is refused for ever; no real answer."""
+"""Taken; not taken yet, as the key is not checked; not valid; too many; the key is refused for ever; none of these."""
 
 
 class Answer(NamedTuple):
@@ -50,7 +52,16 @@ _opener: Final = build_opener(_NoRedirect)
 
 
 def request(url: str, method: str = "GET", body: bytes | None = None) -> Answer:
-    """Request a URL that a setting names. It never raises, and takes some multiple of `TIMEOUT_SECONDS` at most."""
+    """Request a URL that a setting names. It never raises, and takes `TIMEOUT_SECONDS` at most."""
+    answer = Future[Answer]()  # no timeout of a socket is for all of a request
+    run_in_background(partial(resolve, answer, partial(_request, url, method, body)))
+    try:
+        return answer.result(TIMEOUT_SECONDS)
+    except TimeoutError:
+        return Answer(0, f"it takes longer than {TIMEOUT_SECONDS:g} seconds".encode())
+
+
+def _request(url: str, method: str, body: bytes | None) -> Answer:
     headers = {"User-Agent": PROBE_USER_AGENT, "Cache-Control": "no-cache"}
     if body is not None:
         headers["Content-Type"] = "application/json; charset=utf-8"
@@ -60,24 +71,13 @@ def request(url: str, method: str = "GET", body: bytes | None = None) -> Answer:
         except HTTPError as error:
             response = error
         with response:
-            return Answer(response.status, _beginning(response), _field(response.headers, "Retry-After"))
+            return Answer(response.status, response.read(MAX_ANSWER_BYTES), _field(response.headers, "Retry-After"))
     except (OSError, HTTPException, ValueError) as error:
         return Answer(0, str(error).encode("utf-8", "replace"))
 
 
 def _field(headers: Message, name: str) -> str:
     return str(headers.get(name, ""))
-
-
-def _beginning(response: Any) -> bytes:
-    """The first bytes of a body. A server that sends one at a time is not awaited."""
-    body, end = b"", time.monotonic() + TIMEOUT_SECONDS
-    while len(body) < MAX_ANSWER_BYTES and time.monotonic() < end:
-        piece = response.read1(MAX_ANSWER_BYTES - len(body))
-        if not piece:
-            break
-        body += piece
-    return body
 
 
 def notify(endpoint: str, host: str, key: str, key_url: str, urls: Sequence[str]) -> Answer:
@@ -96,7 +96,7 @@ def outcome_of(answer: Answer) -> Outcome:
         return "invalid"
     if answer.status == 429:
         return "limited"
-    if answer.status == 403:  # engines fetch the file of a key once, and keep what they got
+    if answer.status == 403 and answer.body.lstrip().startswith(b"{"):  # else it is a proxy's, or a firewall's
         return "wait" if b"SiteVerificationNotCompleted" in answer.body else "burnt"
     return "failed"
 

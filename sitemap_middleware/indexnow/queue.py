@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from secrets import randbelow, token_hex
 from typing import Final, Literal, NamedTuple
 
-from ..documents.changes import Change
+from ..documents.changes import KEPT_SECONDS, Change
 from .protocol import MAX_RETRY_AFTER_SECONDS
 
 MAX_URLS: Final = 10_000
@@ -25,12 +25,21 @@ RECORD_NAME: Final = "indexnow"
 REPEAT_SECONDS: Final = 10 * 60
 """The shortest time between two notices of one URL."""
 
+NAMED_SECONDS: Final = 24 * 60 * 60
+"""How long it is known that a URL was told which the app named: so long its mark may be in the store."""
+
+KEY_CHECKS: Final = 3
+"""How often in a row, and minutes apart, the key must be public: while a deployment rolls on, not all servers have it,
+and engines fetch it once."""
+
+CHECK_SECONDS: Final = 60
+
 MAX_PAUSE_SECONDS: Final = 6 * 60 * 60
 """The longest pause after failures in a row."""
 
 State = Literal["unverified", "verifying", "good", "limited", "burnt"]
-"""The key is not public yet; it is, and no engine has confirmed it; all is well; the engine takes less; it refuses the
-key for ever."""
+"""The key is not surely public yet; it is, and no engine has confirmed it; all is well; the engine takes less; it
+refuses the key for ever."""
 
 STATES: Final[tuple[State, ...]] = ("unverified", "verifying", "good", "limited", "burnt")
 
@@ -55,8 +64,8 @@ class Queue:
     """The notices of a site, and what is known of its key."""
 
     key: str
-    since: int
-    """Changes up to then are not told."""
+    since: tuple[int, str]
+    """Changes up to this time, and of that second up to this URL, are not told."""
     state: State = "unverified"
     retry_at: int = 0
     """Until when nothing is requested."""
@@ -64,39 +73,42 @@ class Queue:
     """In a row."""
     looked_at: int = 0
     """When the sitemap was last brought up to date."""
+    checks: int = 0
+    """How often in a row the key was public."""
     notices: dict[str, Notice] = field(default_factory=dict)
 
     def encoded(self) -> bytes:
         """The stored form."""
-        fields = self.key, self.since, self.state, self.retry_at, self.failures, self.looked_at
+        fields = self.key, self.since, self.state, self.retry_at, self.failures, self.looked_at, self.checks
         return json.dumps([*fields, {url: notice[:] for url, notice in self.notices.items()}]).encode()
 
     def add_changes(self, changes: Iterable[Change], now: int) -> None:
         """Have the changes of the sitemap told that were not, and nothing more of pages that are not listed by now."""
-        latest = {change.loc: change.at for change in changes if change.at > self.since or change.loc in self.notices}
+        latest = {
+            change.loc: change.at
+            for change in changes
+            if (change.at, change.loc) > self.since or change.loc in self.notices
+        }
         for url, notice in list(self.notices.items()):
-            is_awaited = notice.is_named and not notice.is_done
-            if url not in latest and not is_awaited and now - notice.sent_at >= REPEAT_SECONDS:
+            kept = 0 if not notice.is_named else NAMED_SECONDS if notice.is_done else KEPT_SECONDS
+            if url not in latest and now - notice.sent_at >= REPEAT_SECONDS and now - notice.at >= kept:
                 del self.notices[url]
         for url, at in latest.items():
-            self._add(url, at)
+            self.add(url, at)
 
-    def add_named(self, urls: Iterable[str], now: int) -> None:
-        """Have URLs told that the app named."""
-        for url in urls:
-            self._add(url, now, is_named=True)
-
-    def _add(self, url: str, at: int, *, is_named: bool = False) -> None:
+    def add(self, url: str, at: int, *, is_named: bool = False) -> None:
+        """Have a change of a URL told, unless it is."""
         before = self.notices.get(url)
         if before is None or before.at < at:
+            is_named = is_named or (before is not None and before.is_named)
             self.notices[url] = Notice(at, before.sent_at if before else 0, is_named=is_named)
 
     def drop_oldest(self) -> None:
         """Keep no more than `MAX_URLS`: those that changed last."""
         extra = len(self.notices) - MAX_URLS
         if extra > 0:
-            oldest = sorted(self.notices, key=lambda url: self.notices[url].at)[:extra]
-            self.since = max(self.notices[oldest[-1]].at, self.since)
+            oldest = sorted(self.notices, key=lambda url: (self.notices[url].at, url))[:extra]
+            self.since = max((self.notices[oldest[-1]].at, oldest[-1]), self.since)
             for url in oldest:
                 del self.notices[url]
 
@@ -132,22 +144,37 @@ class Queue:
         self.failures = min(self.failures + 1, 20)
         self.retry_at = now + max(pause + randbelow(pause // 4), seconds)
 
-    def succeed(self, state: State) -> None:
-        """Note that nothing stands in the way of further requests."""
-        self.state, self.failures, self.retry_at = state, 0, 0
+    def renew(self, key: str) -> None:
+        """Begin with another key; what waits is told under that."""
+        self.key, self.state, self.retry_at, self.checks = key, "unverified", 0, 0
+
+    def note_check(self, now: int, *, is_public: bool) -> None:
+        """Note whether the file of the key was public."""
+        self.checks = self.checks + 1 if is_public else 0
+        if not is_public:
+            self.pause(now)
+        elif self.checks < KEY_CHECKS:
+            self.retry_at = now + CHECK_SECONDS
+        else:
+            self.state, self.retry_at = "verifying", 0
+
+    def succeed(self) -> None:
+        """Note that a notice was received."""
+        self.state, self.failures, self.retry_at = "good", 0, 0
 
 
 def decoded_queue(record: bytes | None, now: int, key: str | None) -> Queue:
     """The queue in a record, for a key that the option names, or else any; an empty one if there is none."""
     with suppress(ValueError, TypeError):
-        known, since, state, retry_at, failures, looked_at, notices = json.loads(record or b"")
+        known, (at, url), state, retry_at, failures, looked_at, checks, notices = json.loads(record or b"")
         if state in STATES and isinstance(notices, Mapping):
             rows = {
                 url: Notice(int(at), int(sent_at), bool(is_done), int(most), bool(is_named))
                 for url, (at, sent_at, is_done, most, is_named) in notices.items()
             }
-            queue = Queue(str(known), int(since), state, int(retry_at), int(failures), int(looked_at), rows)
-            if key not in (None, known):  # what waits is told under the new key
-                queue.key, queue.state, queue.failures, queue.retry_at = key or "", "unverified", 0, 0
+            times = int(retry_at), int(failures), int(looked_at)
+            queue = Queue(str(known), (int(at), str(url)), state, *times, int(checks), rows)
+            if key not in (None, known):
+                queue.renew(key or "")
             return queue
-    return Queue(key or token_hex(16), now)
+    return Queue(key or token_hex(16), (now, "~"))  # no URL is later than that

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from secrets import token_hex
 from typing import Final
 
 from ..documents.changes import Change
-from ..evidence.page_verdict import is_gone, is_listable
+from ..documents.handler import PublicLocs
 from ..exceptions import StoreError
 from ..http.robots_parser import RobotsRules
 from ..http.urls import loc_of, quote_path
-from ..models import Page, Site
+from ..models import Site
 from ..options.table import Options
 from ..stores.base import Store
 from ..util import FaultLog, ForkSafeLock, WarnOnce, WorkerId, run_in_background
 from .protocol import DEFAULT_ENDPOINT, Answer, notify, outcome_of, request, retry_after_seconds
-from .queue import MAX_URLS, RECORD_NAME, STATES, Queue, decoded_queue
+from .queue import KEY_CHECKS, RECORD_NAME, STATES, Queue, decoded_queue
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
 
@@ -29,7 +29,13 @@ LOOK_SECONDS: Final = 5 * 60
 """Seconds between two requests of the middleware for its own sitemap, which find what changed."""
 
 LEASE_SECONDS: Final = 60
-"""Longer than any of the requests takes."""
+"""Longer than the requests take together between which the lease is extended."""
+
+KEY_READ_SECONDS: Final = 5
+"""Seconds after which the key is read again, if a path may be that of a new one."""
+
+RENEWAL_SECONDS: Final = 2 * 60 * 60
+"""The shortest time after which a refused key is replaced by another one."""
 
 _OWN_KEY_PATH: Final = re.compile(r"/[0-9a-f]{32}\.txt")
 
@@ -45,12 +51,14 @@ class IndexNow:
         *,
         site: Callable[[], Site],
         changes: Callable[[Site], list[Change]],
-        look_up: Callable[[Site, Collection[str]], Mapping[str, Page | None]],
+        named: Callable[[], Mapping[str, int]],
+        public_locs: PublicLocs,
         rules: Callable[[Site], RobotsRules],
         unfit_reason: Callable[[], str | None],
     ) -> None:
-        """`now` is the clock of all workers. `changes` returns those that count; `look_up` is a `PageLookup`.
+        """`now` is the clock of all workers. `changes` returns those of the sitemap that count.
 
+        `named` returns the decoded paths that the app named lately, by `changed`, and when.
         `unfit_reason` says why nothing is to be sent from where the app runs; None if nothing speaks against it.
         """
         self._options = options
@@ -58,7 +66,8 @@ class IndexNow:
         self._now = now
         self._site = site
         self._changes = changes
-        self._look_up = look_up
+        self._named = named
+        self._public_locs = public_locs
         self._rules = rules
         self._unfit_reason = unfit_reason
         self._option_key = options.indexnow if isinstance(options.indexnow, str) else None
@@ -67,9 +76,10 @@ class IndexNow:
         self._worker_id = WorkerId()
         self._record: bytes | None = None
         """What the store has, as far as this process knows."""
-        self._named = set[str]()
-        """Decoded paths that the app named, and that are not in the store yet."""
-        self._woken_at = -float(TICK_SECONDS)
+        self._key = ""
+        """The key in there; empty if there is none."""
+        self._key_read_at = -float(KEY_READ_SECONDS)
+        self._woken_at = options.clock()  # a process that ends soon sends nothing
         self._is_stopped = options.indexnow is False
         self._warn_once = WarnOnce()
         self._log_fault = FaultLog()
@@ -86,21 +96,25 @@ class IndexNow:
         """Whether a path may be that of the key file. It costs almost nothing."""
         if self._option_key is not None:
             return path == f"/{self._option_key}.txt"
-        return self._options.indexnow is True and _OWN_KEY_PATH.fullmatch(path) is not None
+        if self._options.indexnow is not True or _OWN_KEY_PATH.fullmatch(path) is None:
+            return False
+        return path == f"/{self._key}.txt" or self._is_key_old()
 
     def key_file(self, site: Site, path: str) -> str | None:
         """The key, if it is this path's; None for any other. It may block. Raises `StoreError`."""
         if site.base_url != self._site().base_url:
             return None
-        key = self._option_key or self._load(site).key
+        if self._option_key is None and self._is_key_old():
+            self._key_read_at = self._options.clock()  # first, so that others need not wait for a slow store
+            self._load(site)
+        key = self._option_key or self._key
         return key if path == f"/{key}.txt" else None
 
-    # When it runs
+    def _is_key_old(self) -> bool:
+        """Whether another worker may have made a key since. Strangers may ask for any number of keys."""
+        return not 0 <= self._options.clock() - self._key_read_at < KEY_READ_SECONDS
 
-    def changed(self, path: str) -> None:
-        """Have a decoded path told soon, if it may be listed."""
-        if not self._is_stopped and len(self._named) < MAX_URLS:
-            self._named.add(path)
+    # When it runs
 
     def stop(self) -> None:
         """Send nothing in this process: it is a command, and no worker."""
@@ -109,7 +123,7 @@ class IndexNow:
     def wake(self) -> None:
         """Have what is due sent in the background. Called every few seconds."""
         now = self._options.clock()
-        if self._is_stopped or (0 <= now - self._woken_at < TICK_SECONDS and not self._named):
+        if self._is_stopped or 0 <= now - self._woken_at < TICK_SECONDS:
             return
         self._woken_at = now
         run_in_background(self._run_unless_running)
@@ -121,23 +135,22 @@ class IndexNow:
             finally:
                 self._lock.release()
 
-    def run(self, *, sends: bool = True) -> None:
-        """Save what the app named, and send what is due, in this thread."""
-        if not self._is_stopped and (sends or self._named):
+    def run(self) -> None:
+        """Send what is due, in this thread."""
+        if not self._is_stopped:
             with self._lock:
-                self._run(sends=sends)
+                self._run()
 
-    def _run(self, *, sends: bool = True) -> None:
+    def _run(self) -> None:
         try:
             site = self._site()
             reason = self._off_reason(site)
             if reason is not None:
                 self._warn_once("off", "IndexNow is off: %s", reason)
                 self.state = 0
-                return
-            if self._has_turn(site):
+            elif self._has_turn(site):
                 try:
-                    self._work(site, sends=sends)
+                    self._work(site)
                 finally:
                     self._store.lease(site.base_url, RECORD_NAME, self._worker_id.name, 0)
             else:
@@ -163,16 +176,15 @@ class IndexNow:
 
     # What it does
 
-    def _work(self, site: Site, *, sends: bool) -> None:
-        queue, now = self._load(site), self._now()
-        named, self._named = self._named, set()
-        locs = {loc for path in named if (loc := loc_of(site, quote_path(path) or ""))}
-        known = self._look_up(site, locs) if locs else {}
-        queue.add_named((loc for loc, page in known.items() if page is None or is_listable(page) or is_gone(page)), now)
+    def _work(self, site: Site) -> None:
+        queue = self._load(site)
         self._save(site, queue)
         if queue.state == "burnt":
             self._warn_of_key()
-        elif sends and not queue.is_paused(now) and (queue.state != "unverified" or self._verify(site, queue)):
+            if self._option_key is None and not queue.is_paused(self._now()):
+                queue.renew(token_hex(16))
+                self._save(site, queue)
+        elif not queue.is_paused(self._now()) and (queue.state != "unverified" or self._verify(site, queue)):
             self._look(site, queue)
             while self._has_turn(site) and (urls := queue.due(self._now())):
                 if not self._send(site, queue, urls):
@@ -180,42 +192,58 @@ class IndexNow:
         self._show(queue)
 
     def _verify(self, site: Site, queue: Queue) -> bool:
-        """Whether the key file is public: engines fetch it once, and remember for ever that it was not there."""
-        url, now = _key_url(site, queue), self._now()
-        answer = request(url)
-        if answer.status == 200 and answer.body == queue.key.encode():
-            queue.succeed("verifying")
-        else:
-            queue.pause(now)
-            self._warn_once(
-                "unverified",
-                "IndexNow waits: %s does not return the key, but %s; have this URL reach the app, also from its server",
-                url,
-                f"status {answer.status}" if answer.status else answer.body.decode(errors="replace"),
-            )
+        """Whether the key file is surely public: engines fetch it once, and remember for ever that it was not there."""
+        url, key, answer = _key_url(site, queue), queue.key.encode(), Answer(0, b"")
+        for _ in range(KEY_CHECKS):  # each may reach another server
+            answer = request(url)
+            if (answer.status, answer.body) != (200, key):
+                self._warn_once(
+                    "unverified",
+                    "IndexNow waits: %s does not return the key, but %s; have this URL reach the app, also from its"
+                    " server",
+                    url,
+                    f"status {answer.status}" if answer.status else answer.body.decode(errors="replace"),
+                )
+                break
+        queue.note_check(self._now(), is_public=(answer.status, answer.body) == (200, key))
         self._save(site, queue)
         return queue.state == "verifying"
 
     def _look(self, site: Site, queue: Queue) -> None:
-        """Find what changed: request the sitemap now and then, as a crawler does, and read the changes."""
-        now = self._now()
-        if not 0 <= now - queue.looked_at < LOOK_SECONDS:
-            queue.looked_at = now
+        """Find what changed: request the sitemap now and then, as a crawler does, and read the changes.
+
+        What the app names is marked to be requested from it, too, and is told when its answer is known.
+        """
+        now, named = self._now(), self._named()
+        if not 0 <= now - queue.looked_at < LOOK_SECONDS or max(named.values(), default=0) > queue.looked_at:
+            queue.looked_at = max(now, *named.values(), now)
             request(site.base_url + (quote_path(self._options.path) or ""), "HEAD")
         queue.add_changes(self._changes(site), now)
+        locs = {loc: at for path, at in named.items() if (loc := loc_of(site, quote_path(path) or ""))}
+        for loc in self._public_locs(site, locs, unseen=False, gone=True):
+            queue.add(loc, locs[loc], is_named=True)
         queue.drop_oldest()
         self._save(site, queue)
 
     def _send(self, site: Site, queue: Queue, urls: list[str]) -> bool:
-        """Send some URLs; whether further ones may be sent now."""
-        now = self._now()
-        queue.note(urls, now, most=queue.notices[urls[0]].most)
+        """Send some URLs, if everyone may hear of them now; whether further ones may be sent now."""
+        now, most = self._now(), queue.notices[urls[0]].most
+        named = [url for url in urls if queue.notices[url].is_named]
+        others = [url for url in urls if not queue.notices[url].is_named]
+        public = {
+            *self._public_locs(site, named, unseen=False, gone=True),
+            *self._public_locs(site, others, unseen=True, gone=True),
+        }
+        queue.note(urls, now, most=most)  # what is not for everyone is looked at again in ten minutes
         self._save(site, queue)  # before it is sent: if this process dies meanwhile, nobody repeats it at once
+        urls = [url for url in urls if url in public]
+        if not urls:
+            return True
         answer = notify(self._endpoint, site.host, queue.key, _key_url(site, queue), urls)
         outcome = outcome_of(answer)
         if outcome == "received":
             queue.note(urls, now, is_done=True)
-            queue.succeed("good")
+            queue.succeed()
             self.sent += len(urls)
         elif outcome == "invalid":
             queue.note(urls, now, is_done=len(urls) == 1, most=max(1, len(urls) // 2))
@@ -223,6 +251,7 @@ class IndexNow:
                 self._warn_once("invalid", "IndexNow does not take %s: %s", urls[0], _shown(answer))
         elif outcome == "burnt":
             queue.state = "burnt"
+            queue.pause(now, RENEWAL_SECONDS)
             self._warn_of_key()
         else:
             queue.pause(now, retry_after_seconds(answer, now))
@@ -239,21 +268,29 @@ class IndexNow:
         return outcome in ("received", "invalid")
 
     def _warn_of_key(self) -> None:
-        self._warn_once(
-            "burnt",
-            'IndexNow refuses the key for ever, so nothing is sent: give a new one, such as indexnow="%s"',
-            token_hex(16),
-        )
+        if self._option_key is None:
+            self._warn_once("burnt", "IndexNow refuses the key for ever, and gets another one in some hours")
+        else:
+            self._warn_once(
+                "burnt",
+                'IndexNow refuses the key for ever, so nothing is sent: give a new one, such as indexnow="%s"',
+                token_hex(16),
+            )
 
     def _load(self, site: Site) -> Queue:
         record = self._record = self._store.load(site.base_url, [RECORD_NAME]).get(RECORD_NAME)
-        return decoded_queue(record, self._now(), self._option_key)
+        queue = decoded_queue(record, self._now(), self._option_key)
+        self._key = "" if record is None else queue.key  # one that is not saved is of no use
+        return queue
 
     def _save(self, site: Site, queue: Queue) -> None:
+        """Save the queue, unless another worker has the lease by now. Raises `StoreError`."""
         record = queue.encoded()
         if record != self._record:
+            if not self._has_turn(site):
+                raise StoreError("another worker sends")
             self._store.save(site.base_url, {RECORD_NAME: record})
-            self._record = record
+            self._record, self._key = record, queue.key
 
     def _show(self, queue: Queue) -> None:
         self.pending, self.state = queue.pending(), STATES.index(queue.state) + 1

@@ -12,6 +12,7 @@ import json
 import logging
 import secrets
 import threading
+import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ from hashlib import blake2b
 from typing import Final
 
 from ..exceptions import OptionError, StoreError
-from ..http.urls import MAX_LOC_CHARS
+from ..http.urls import MAX_LOC_CHARS, quote_path
 from ..models import Site, StoreKey
 from ..stores.base import Store
 from ..util import WorkerId, reset_after_fork
@@ -34,6 +35,12 @@ EVENT_LOOP_WAIT_SECONDS: Final = 0.1
 
 MAX_MARKS: Final = 100
 """Pages and providers that may be marked. If there are more, everything is brought up to date."""
+
+MAX_CHANGED: Final = 1000
+"""Pages that are known to be changed: the latest. The sender of notices reads them twice a minute."""
+
+CHANGED_SECONDS: Final = 24 * 60 * 60
+"""Seconds for which they are known."""
 
 MARK_SECONDS: Final = 60 * 60
 """Seconds for which the mark of a page is looked at."""
@@ -80,6 +87,7 @@ class Refresher:
         """
         self._store = store
         self._everything, self._some = f"refresh/{scope}", f"refresh/{scope}/some"
+        self._changed = f"changed/{scope}"
         self._clock = clock
         self._sections_of = sections_of
         self._wake = wake
@@ -95,10 +103,14 @@ class Refresher:
         self._lock = threading.Lock()
         self._pending: set[str | None] = set()
         """Decoded paths; None stands for everything."""
+        self._pending_changes: set[str] = set()
+        """Those of them that the app says are changed."""
         self._saved = threading.Event()
 
-    def refresh(self, path: str | None) -> None:
+    def refresh(self, path: str | None, *, is_changed: bool = False) -> None:
         """Ask for a decoded path, or everything, to be brought up to date. Never raises for a store that fails.
+
+        A path that `is_changed` is in `changed` from then on.
 
         Raises:
             OptionError: the path is not one.
@@ -107,8 +119,12 @@ class Refresher:
             path = str(path)  # it may stand for its text, as what Django's `reverse_lazy` returns
             if not path.startswith("/"):
                 raise OptionError(f'refresh({path!r}): give the path of a page, such as refresh("/about"), or nothing')
+            if quote_path(path) is None:
+                return  # no page has it
         with self._lock:
             self._pending.add(path)
+            if path is not None and is_changed and not {"?", "#"}.intersection(path):  # a query may be secret
+                self._pending_changes.add(path)
             saved = self._saved
         self._wake()
         saved.wait(EVENT_LOOP_WAIT_SECONDS if _runs_event_loop() else WAIT_SECONDS)
@@ -119,8 +135,11 @@ class Refresher:
             if not self._pending:
                 return
             pending, self._pending = self._pending, set()
+            changes, self._pending_changes = self._pending_changes, set()
             saved, self._saved = self._saved, threading.Event()
         try:
+            if changes:
+                self._save_changes(changes)
             paths = [path for path in pending if path is not None]
             if len(paths) == len(pending) and len(paths) <= MAX_MARKS:
                 self._mark(paths)
@@ -129,6 +148,7 @@ class Refresher:
         except BaseException:
             with self._lock:
                 self._pending |= pending
+                self._pending_changes |= changes
             raise
         finally:
             saved.set()
@@ -143,6 +163,30 @@ class Refresher:
             some = _parsed(records.get(self._some))
             self._latest = RefreshMarks(records.get(self._everything, b""), some["sections"], some["pages"])
         return self._latest
+
+    def changed(self) -> dict[str, int]:
+        """The decoded paths that the app said are changed, and when, in POSIX seconds. Raises `StoreError`."""
+        with suppress(ValueError, TypeError, AttributeError):
+            times = json.loads(self._store.load(_OWNER, [self._changed]).get(self._changed, b"{}"))
+            now = int(self._clock())
+            return {path: int(at) for path, at in times.items() if abs(now - int(at)) < CHANGED_SECONDS}
+        return {}
+
+    def _save_changes(self, paths: Iterable[str]) -> None:
+        """Note that paths are changed. If others do so at the same time, each waits for its turn, but not for long."""
+        holder = f"{self._worker_id.name}/{threading.get_ident()}"
+        for _ in range(10):
+            if self._store.lease(_OWNER, self._changed, holder, _LEASE_SECONDS):
+                break
+            time.sleep(0.02)
+        try:
+            times, now = self.changed(), int(self._clock())
+            for path in paths:  # each call is a change, although one may come within the second of another
+                times[path] = max(now, times.pop(path, 0) + 1)
+            latest = dict([*times.items()][-MAX_CHANGED:])
+            self._store.save(_OWNER, {self._changed: json.dumps(latest).encode()})
+        finally:
+            self._store.lease(_OWNER, self._changed, holder, 0)
 
     def take_pages(self, site: Site, marks: RefreshMarks, static_paths: Callable[[], list[str]]) -> list[str]:
         """The decoded paths that this process is to request, of those that are marked and that no other process took.

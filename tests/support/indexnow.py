@@ -115,7 +115,7 @@ def site_server(app: Any = None) -> WSGIServer:
 
 
 class Told(Bakery):
-    """A site that tells an engine, after its first sitemap and a day in which nothing changed."""
+    """A site that tells an engine, after its first sitemap and some days in which nothing changed."""
 
     engine: Engine
     server: WSGIServer
@@ -159,6 +159,6 @@ def told(**options: Any) -> Iterator[Told]:
         server.set_app(bakery.app)
         bakery.items = {"rye": None, "oat": None}
         bakery.visit("/", "/items/rye", "/notes/old")
-        bakery.step(DAY / 4, times=5)
+        bakery.step(4 * DAY, times=5)
         assert not engine.requests
         yield bakery

@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import sys
-from contextlib import ExitStack
+import threading
+import time
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
+import flask
 import pytest
 
 from sitemap_middleware import OptionError
 from sitemap_middleware.cli.main import command
 from sitemap_middleware.indexnow import protocol, queue
+from sitemap_middleware.models import BaseURL
 from sitemap_middleware.stores.sqlite import MemoryStore
 
 from ...support.bakery import DAY, Bakery
 from ...support.command_line import cli_runner
 from ...support.indexnow import Engine, Told, nothing, running, site_server, told
 from ...support.sample_sites import Clock, Page, SampleSite
+from ...support.stores import FrailStore
+from ...support.waiting import until
 
 RULES = pytest.mark.parametrize("text", ["true", "0123abcd-KEY"])
 
@@ -59,7 +66,7 @@ def test_edits_in_a_row_are_told_together() -> None:
         assert site.engine.paths() == {"/items/rye": 1}
 
 
-def test_changed_tells_at_once_but_not_twice_in_ten_minutes() -> None:
+def test_changed_tells_soon_but_not_twice_in_ten_minutes() -> None:
     with told() as site:
         site.app.changed("/items/rye")
         site.app.changed("/items/rye")
@@ -77,10 +84,56 @@ def test_changed_tells_at_once_but_not_twice_in_ten_minutes() -> None:
 def test_changed_tells_of_no_page_that_may_not_be_listed() -> None:
     with told(exclude=("/items/secret",)) as site:
         site.statuses["/notes/private"] = 403
-        for path in ("/items/secret", "/nowhere/at/all", "/sitemap.xml"):
+        for path in ("/items/secret", "/nowhere/at/all", "/sitemap.xml", "/items/\udcff", "/items/rye?token=1"):
             site.app.changed(path)
         site.step(times=3)
         assert site.engine.requests == []
+
+
+@pytest.mark.parametrize("status", [200, 401, 403, 302, 0])
+def test_changed_tells_of_an_unseen_page_once_it_is_known_to_be_for_everyone(status: int) -> None:
+    with told(verify=True) as site:
+        site.statuses["/notes/draft"] = status
+        requested = list[str]()
+        site.flask.before_request_funcs[None].append(lambda: requested.append(flask.request.path))
+        site.app.changed("/notes/draft")
+        until(lambda: (site.step(), "/notes/draft" in requested)[1])
+        site.step(times=3)
+        assert site.engine.paths() == ({"/notes/draft": 1} if status == 200 else {})
+
+
+@pytest.mark.parametrize("way", ["excluded", "robots", "login"])
+def test_what_waits_is_not_told_if_it_may_not_be_listed_any_more(way: str) -> None:
+    store = MemoryStore()
+    with told(store=store) as site:
+        site.engine.script = [(429, "", {})]
+        site.items["spelt"] = None
+        site.app.changed("/items/rye")
+        site.step()
+        assert site.app.stats()["indexnow_pending"] == 2
+        later = site.worker(store=store, exclude=("/items/*",) if way == "excluded" else ())
+        later.items = site.items
+        if way == "robots":
+            text = "User-agent: *\nDisallow: /items/"
+            later.flask.add_url_rule("/robots.txt", "robots", lambda: flask.Response(text, mimetype="text/plain"))
+        if way == "login":
+            later.statuses = {"/items/rye": 401, "/items/spelt": 401}
+            later.visit("/items/rye", "/items/spelt")
+        site.server.set_app(later.app)
+        later.step(DAY / 4, times=8)
+        assert site.engine.received == {}
+
+
+def test_what_one_process_names_is_told_by_another_one() -> None:
+    store = MemoryStore()
+    with told(store=store) as site:
+        store.lease(BaseURL(site.base), "indexnow", "a worker that sends", 60)
+        site.worker(store=store).app.changed("/items/rye")  # it may be killed from here on
+        site.app.flush()
+        assert site.engine.paths() == {}
+        store.lease(BaseURL(site.base), "indexnow", "a worker that sends", 0)
+        site.step()
+        assert site.engine.paths() == {"/items/rye": 1}
 
 
 # The key
@@ -97,7 +150,7 @@ def testnothing_is_told_before_the_key_is_public(text: str, caplog: pytest.LogCa
         base, endpoint = stack.enter_context(running(other)), stack.enter_context(running(engine.server))
         site = Told(base_url=base, indexnow=indexnow, indexnow_endpoint=endpoint, feed=None, clock=clock)
         site.items = {"rye": None}
-        site.pass_(DAY)
+        site.pass_(8 * DAY)
         site.items["oat"] = None
         site.pass_(DAY)
         assert engine.requests == []
@@ -105,9 +158,93 @@ def testnothing_is_told_before_the_key_is_public(text: str, caplog: pytest.LogCa
         assert f"IndexNow waits: {base}/" in caplog.text
         assert "does not return the key, but status 404; have this URL reach the app" in caplog.text
         other.set_app(site.app)
-        site.step(6 * 3600, times=2)
+        site.step(6 * 3600, times=4)
         assert engine.paths() == {"/items/oat": 1}
         engine.check()
+
+
+def test_a_key_that_only_some_servers_have_is_not_used(caplog: pytest.LogCaptureFixture) -> None:
+    with told() as site:
+        site.app.service.indexnow._store.save(BaseURL(site.base), {"indexnow": None})  # it begins anew
+        answers = [site.app] * 5 + [nothing]  # a deployment rolls on
+        site.server.set_app(lambda environ, start: answers.append(answers.pop(0)) or answers[-1](environ, start))
+        site.step(times=20)
+        site.items["spelt"] = None
+        site.step(times=20)
+        assert (site.engine.requests, site.state) == ([], 1)
+        site.server.set_app(site.app)
+        site.step(6 * 3600, times=4)
+        assert site.engine.paths() == {"/items/spelt": 1}
+
+
+def test_a_refused_key_of_our_own_is_replaced_after_some_hours() -> None:
+    with told() as site:
+        refused = (403, '{"code": "UserForbiddedToAccessSite"}', {})
+        site.engine.script = [refused, refused]
+        site.items["spelt"] = None
+        site.step(times=24)
+        assert (site.engine.requests, site.state) == ([1], 5)
+        site.step(3600, times=24)
+        assert site.engine.paths() == {"/items/spelt": 1}
+        assert (site.engine.requests, site.state) == ([1, 1, 1], 3)
+
+
+def test_a_403_of_a_proxy_does_not_burn_the_key() -> None:
+    with told(indexnow="0123abcd-KEY") as site:
+        site.engine.script = [(403, "<html>blocked by policy", {})]
+        site.items["spelt"] = None
+        site.step(3600, times=3)
+        assert site.engine.paths() == {"/items/spelt": 1}
+
+
+def test_what_may_be_a_key_file_costs_nothing_and_is_the_apps_if_the_store_fails() -> None:
+    store = FrailStore()
+    site = Bakery(indexnow=True, store=store)
+    site.flask.add_url_rule("/<paste>.txt", "pastes", lambda paste: f"the app's {paste}")
+    store.down = True
+    assert site.get(f"/{'0' * 32}.txt").text == f"the app's {'0' * 32}"
+    store.down, store.hangs = False, "any"  # nothing asks it again at once
+    for number in range(100):
+        assert site.get(f"/{number:032}.txt").text == f"the app's {number:032}"
+    store.answers.set()
+
+
+@pytest.mark.parametrize(
+    ("beginning", "piece"),
+    [(b"HTTP/1.1 200 OK\r\n", b"X-A: b\r\n"), (b"", b"HTTP/1.1 100 Continue\r\n\r\n"), (b"", b"")],
+)
+def test_a_request_has_one_deadline_for_all(beginning: bytes, piece: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(protocol, "TIMEOUT_SECONDS", 0.5)
+
+    def drip(connection: socket.socket) -> None:
+        with connection, suppress(OSError):
+            for part in (beginning, *[piece] * 20):
+                connection.sendall(part)
+                time.sleep(0.1)
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=lambda: drip(server.accept()[0]), daemon=True).start()
+        began = time.monotonic()
+        answer = protocol.request(f"http://127.0.0.1:{server.getsockname()[1]}/")
+        assert time.monotonic() - began < 5
+        assert answer == (0, b"it takes longer than 0.5 seconds", "")
+
+
+def test_a_worker_that_lost_its_turn_saves_nothing() -> None:
+    store = MemoryStore()
+    with told(store=store) as site:
+        base, take = BaseURL(site.base), site.engine.take
+
+        def answer(message: dict[str, Any]) -> tuple[int, str, dict[str, str]]:
+            store.lease(base, "indexnow", site.app.service.indexnow._worker_id.name, 0)
+            assert store.lease(base, "indexnow", "another worker", 60)
+            store.save(base, {"indexnow": b"what it saved"})
+            return take(message)
+
+        site.engine.take = answer  # type: ignore[method-assign]
+        site.items["spelt"] = None
+        site.step()
+        assert store.load(base, ["indexnow"]) == {"indexnow": b"what it saved"}
 
 
 def test_the_key_file_is_served_where_the_app_answers_404() -> None:
@@ -189,6 +326,7 @@ def test_a_timeout_is_told_again(monkeypatch: pytest.MonkeyPatch) -> None:
             site.items["spelt"] = None
             site.step()
             site.engine._lock.release()
+            until(lambda: site.engine.tried)
         site.step(600, times=3)
         assert site.engine.received
         site.engine.check()
@@ -227,7 +365,7 @@ def test_urls_that_are_refused_do_not_hold_up_others(bad: int, caplog: pytest.Lo
 
 
 def test_a_burnt_key_stops_until_another_is_given(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    with told(store=f"sqlite:///{tmp_path}/kept.sqlite3") as site:
+    with told(indexnow="0123abcd-KEY", store=f"sqlite:///{tmp_path}/kept.sqlite3") as site:
         site.engine.script = [(403, '{"code": "UserForbiddedToAccessSite"}', {})]
         site.items["spelt"] = None
         site.step(3600, times=48)
@@ -246,7 +384,7 @@ def test_a_burnt_key_stops_until_another_is_given(tmp_path: Path, caplog: pytest
         )
         site.server.set_app(again.app)
         again.items = site.items
-        again.step(times=3)
+        again.step(times=5)
         assert site.engine.paths() == {"/items/spelt": 1}
 
 
@@ -336,6 +474,17 @@ def test_an_engine_that_is_down_for_a_week_gets_everything(monkeypatch: pytest.M
         site.step(DAY / 4, times=2)
         assert site.engine.paths() == {f"/items/day{day}": 1 for day in range(7)}
         site.engine.check()
+
+
+def test_of_what_changed_in_one_second_no_more_is_lost_than_must_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queue, "MAX_URLS", 8)
+    with told() as site:
+        site.engine.script = [(503, "", {})] * 2
+        for names in ("abcdef", "ghi"):
+            site.items |= dict.fromkeys(names)
+            site.step()
+        site.step(DAY, times=4)
+        assert site.engine.paths() == {f"/items/{name}": 1 for name in "bcdefghi"}
 
 
 def test_what_waits_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
