@@ -15,6 +15,7 @@ from ..exceptions import ValuesError
 from ..listing.provider_items import as_values_error
 from ..listing.provider_reader import BatchQueue, iterate_in_batches
 from ..models import Context
+from ..protocol.extensions import leave_out
 
 MAX_THREADS: Final = 20
 """Threads that handle requests for sitemaps. They are extra ones, because a sitemap may wait for
@@ -93,6 +94,7 @@ class AsyncBridge:
 
     async def _run(self, source: Any, context: Context | None) -> None:
         self._bounds, self._room = CancelScope(), Event()  # here, because they belong to the event loop
+        leave_out.set(self._handover.leave_out)
         with self._bounds:
             if self._is_cancelled:
                 return

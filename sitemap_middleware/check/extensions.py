@@ -244,7 +244,7 @@ def _read_link(rel: str, code: str, href: str) -> tuple[str, str, Sequence[Probl
         return "", "", [("hreflang-attributes", f"rel is {quoted(rel)}")]
     problems, code, loc = list[Problem](), code.strip(), check_loc(href, is_page=False)
     lower = code.lower()
-    fault = hreflang_fault(lower)
+    fault = hreflang_fault(code)
     if fault == "region":
         problems.append(("hreflang-region", f"the region of {quoted(code)} is ignored"))
     elif fault == "code":

@@ -10,6 +10,7 @@ from __future__ import annotations
 import codecs
 import encodings.aliases
 import re
+from contextlib import suppress
 from datetime import date, datetime
 from typing import Final, NamedTuple
 from urllib.parse import urljoin
@@ -124,11 +125,13 @@ def parse_html(
         links=_links(tree, base, max_links),
         is_api_documentation=tree.css_first(_API_DOCUMENTATION) is not None,
     )
-    if wanted.images and not unread:
-        facts = facts._replace(images=tuple(_resolved(image.strip(), base) for image in image_references(tree, data)))
-    if wanted.alternates:
-        versions = ((code, _resolved(url.strip(), base)) for code, url in version_references(tree))
-        facts = facts._replace(versions=tuple(versions))
+    with suppress(Exception):  # an odd image must not hide what the page says of itself
+        if wanted.images and not unread:
+            found = tuple(_resolved(image.strip(), base) for image in image_references(tree, data))
+            facts = facts._replace(images=found)
+        if wanted.alternates:
+            versions = ((code, _resolved(url.strip(), base)) for code, url in version_references(tree))
+            facts = facts._replace(versions=tuple(versions))
     content = None if unread else content_digest(tree, data, path)  # last, because it takes the tree apart
     if content is None:
         return facts._replace(unread_reason=unread or "says more than can be compared in time")

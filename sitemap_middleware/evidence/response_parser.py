@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from typing import Any, Final
@@ -105,6 +106,9 @@ def parse_response(
     links = dict.fromkeys(map(path_digest, own_paths(captured.site, loc, html.links, captured.host)))
     links.pop(path_digest(own_path), None)
     ends = [end for end in (observation.expires_at, html.expires_at) if end is not None]
+    shown = ""
+    with suppress(Exception):  # as in `parse_html`
+        shown = facts(html.images, html.versions, captured.site, loc, wanted)
     return observation._replace(
         refusal=observation.refusal or html_refusal,
         expires_at=min(ends, default=None),
@@ -114,7 +118,7 @@ def parse_response(
         without_path=html.without_path,
         stated_date=html.stated_date,
         links=" ".join(links),
-        shown=facts(html.images, html.versions, captured.site, loc, captured.host),
+        shown=shown,
     )
 
 

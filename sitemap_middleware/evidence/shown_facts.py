@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import accumulate
 from typing import Any, Final, NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -18,9 +19,11 @@ from ..http.urls import own_reference
 from ..models import Page, Site
 from ..protocol.language_codes import hreflang_fault
 
-MAX_IMAGES: Final = 100
-"""Images and versions that are kept of a page. Some of the images may turn out to be the site's."""
 MAX_VERSIONS: Final = 100
+"""Versions that are read of a page."""
+
+MAX_SHOWN_BYTES: Final = 8_000
+"""Of all facts of a page. Its readers may have written them."""
 
 MIN_COMMON_PAGES: Final = 3
 COMMON_SHARE: Final = 0.1
@@ -33,10 +36,14 @@ _CONTENT: Final = "main, [role=main], article"
 _OTHER_PARTS: Final = frozenset({"nav", "aside", "footer", "template", "noscript", "dialog"})
 """Elements whose images are not those of the content that they are in."""
 _VERSIONS: Final = "head > link[rel~=alternate i][hreflang][href]"
-_UNSHOWN: Final = re.compile(r"display\s*:\s*none", re.IGNORECASE)
+_UNSHOWN: Final = re.compile(
+    r"display\s*:\s*none|visibility\s*:\s*hidden|(?<![\w-])(?:width|height)\s*:\s*[0-2](?:\.\d+)?px", re.IGNORECASE
+)
+_TINY: Final = re.compile(r"\s*[0-2](?:\.\d+)?\s*(?:px)?\s*")
+_DESCRIPTOR: Final = re.compile(r"(\s[\d.]{1,10}[wx]),")
 _SIZE: Final = re.compile(
     r"(?:[-_](\d{2,4})x\d{2,4}|[-_](\d{3,4})w|@([2-4])x)(?=\.[a-z]{3,4}(?:\?|$))"
-    r"|(?<=[?&])(?:w|h|width|height|size|q|quality|dpr)=(\d+)(?:&|$)",
+    r"|(?<=[?&])(?:w|h|width|height|size|q|quality|dpr)=(\d{1,5})(?:&|$)",
     re.IGNORECASE,
 )
 """What tells the sizes of one picture apart, in its URL."""
@@ -47,7 +54,8 @@ _MAX_THINGS: Final = 200
 class Wanted(NamedTuple):
     """Which facts options ask for."""
 
-    images: bool = False
+    images: int = 0
+    """At most so many of a page."""
     alternates: bool = False
 
 
@@ -73,17 +81,23 @@ def version_references(tree: LexborHTMLParser) -> Iterator[tuple[str, str]]:
     """The versions of a page in other languages that it names: codes and URLs."""
     for link in tree.css(_VERSIONS)[:MAX_VERSIONS]:
         code = (link.attributes["hreflang"] or "").strip().replace("_", "-")
-        if hreflang_fault(code.lower()) is None:
+        if hreflang_fault(code) is None:
             yield code, link.attributes["href"] or ""
 
 
-def facts(images: Iterable[str], versions: Iterable[tuple[str, str]], site: Site, loc: str, request_host: str) -> str:
+def facts(images: Iterable[str], versions: Iterable[tuple[str, str]], site: Site, loc: str, wanted: Wanted) -> str:
     """The facts of a reading, one in a line, by what the page at `loc` refers to."""
-    page = own_reference(site, loc, "", request_host)  # where an image without a source leads
-    own = (own_reference(site, loc, image, request_host) for image in images)
-    shown = _one_of_each_picture(image for image in own if image and image != page)[:MAX_IMAGES]
-    paths = ((code, own_reference(site, loc, url, request_host)) for code, url in versions)
-    return "\n".join([*shown, *(f"{code} {path}" for code, path in paths if path and "?" not in path)])
+    page = own_reference(site, loc, "")  # where an image without a source leads
+    own = (own_reference(site, loc, image) for image in images)
+    shown = _one_of_each_picture(image for image in own if image and image != page)[: wanted.images]
+    paths: dict[str, str] = {}  # of two URLs for one language the first one counts
+    for code, url in versions:
+        path = own_reference(site, loc, url)
+        if path and "?" not in path:
+            paths.setdefault(code.lower(), f"{code} {path}")
+    found = [*shown, *paths.values()]
+    sizes = accumulate(len("?") + len(fact) + len("\n") for fact in found)
+    return "\n".join(fact for fact, size in zip(found, sizes, strict=True) if size <= MAX_SHOWN_BYTES)
 
 
 def agreed(known: str, latest: str) -> str:
@@ -123,7 +137,8 @@ def _is_content(image: LexborNode) -> bool:
     """Whether an image is in no part that is hidden or leads elsewhere. The parser's own `:is` misses some of these."""
     element = image.parent
     while element is not None:
-        if element.tag in _OTHER_PARTS or "hidden" in element.attributes:
+        attributes = element.attributes
+        if element.tag in _OTHER_PARTS or "hidden" in attributes or _UNSHOWN.search(attributes.get("style") or ""):
             return False
         element = element.parent
     return True
@@ -133,8 +148,7 @@ def _is_unshown(image: LexborNode) -> bool:
     """Whether an image counts visits, keeps a place, or waits for a script to show it."""
     if _UNSHOWN.search(image.attributes.get("style") or ""):
         return True
-    sizes = (image.attributes.get(name) or "" for name in ("width", "height"))
-    return any(size.strip().removesuffix("px") in ("0", "1", "2") for size in sizes)
+    return any(_TINY.fullmatch(image.attributes.get(name) or "") for name in ("width", "height"))
 
 
 def _source(image: LexborNode) -> str:
@@ -145,7 +159,7 @@ def _source(image: LexborNode) -> str:
         if source and not source.startswith("data:"):
             return source
     srcset = (attributes.get("srcset") or attributes.get("data-srcset") or "").strip()
-    candidates = re.split(r",\s+", srcset[:_MAX_SRCSET_CHARS])
+    candidates = re.split(r",\s+", _DESCRIPTOR.sub(r"\1, ", srcset[:_MAX_SRCSET_CHARS]))
     return max(candidates, key=_width).strip().partition(" ")[0]
 
 
@@ -168,7 +182,7 @@ def _images_of_things(data: Iterable[Any]) -> Iterator[str]:
         if _NO_PICTURES_OF_PAGES.isdisjoint(map(str, kinds if isinstance(kinds, list) else [kinds])):
             for name in ("image", "primaryImageOfPage"):
                 given = thing.get(name)
-                for image in (given if isinstance(given, list) else [given])[:MAX_IMAGES]:
+                for image in (given if isinstance(given, list) else [given])[:_MAX_ELEMENTS]:
                     found = by_id.get(str(image.get("@id")), image) if isinstance(image, dict) else {"url": image}
                     url = found.get("url") or found.get("contentUrl")
                     if isinstance(url, str):

@@ -277,20 +277,20 @@ def absolute_url(base: str, reference: str) -> str | None:
     if resolved is None:
         return None
     parts, host = resolved
-    path, query = (_STRAY_PERCENT.sub("%25", quote(part, safe=_SAFE_URL_CHARS)) for part in (parts.path, parts.query))
+    try:
+        path, query = (
+            _STRAY_PERCENT.sub("%25", quote(part, safe=_SAFE_URL_CHARS)) for part in (parts.path, parts.query)
+        )
+    except UnicodeEncodeError:  # half of a surrogate pair, from JSON
+        return None
     url = f"{parts.scheme}://{host}{path or '/'}{query and '?'}{query}"
     return url if len(with_entities(url)) <= MAX_LOC_CHARS else None
 
 
-def own_reference(site: Site, loc: str, reference: str, request_host: str) -> str | None:
-    """The encoded path and query of a URL in the page at `loc`; None if it does not stay on its site."""
-    url = absolute_url(loc, reference)
-    if url is None:
-        return None
-    scheme, _, rest = url.partition("://")
-    host, _, path = rest.partition("/")
-    is_own = is_same_site_host(host, site.host) or host == normal_host(request_host, scheme)
-    return f"/{path}" if is_own else None
+def own_reference(site: Site, loc: str, reference: str) -> str | None:
+    """The encoded path and query of a URL in the page at `loc`; None if its scheme or its host is another."""
+    url, origin = absolute_url(loc, reference), f"{site.scheme}://{site.host}"
+    return url.removeprefix(origin) if url is not None and url.startswith(f"{origin}/") else None
 
 
 def canonical_hint(path: str, canonical: str) -> str:

@@ -18,7 +18,7 @@ from ..options.table import Options
 from ..protocol.extensions import NEWS_SECONDS, Extensions, News, Video, merge_extensions
 from ..protocol.language_codes import X_DEFAULT, hreflang_fault
 from ..util import WarnOnce
-from .candidates import SiteSnapshot
+from .candidates import SiteSnapshot, decode_path
 from .policy import EvaluationContext
 
 NO_SOURCES: Final[Mapping[str, str]] = {}
@@ -55,12 +55,17 @@ def shown_extensions(
 ) -> Extensions | None:
     """What the HTML of a page says, as far as the options ask for it; None if that is nothing.
 
-    An image is left out if it is the site's, or forbidden by robots.txt. Of versions only pairs count of which each
-    names the other; `listed_page` finds a page by its percent-encoded path if it is listed.
+    An image is left out if it is the site's, excluded, or forbidden by robots.txt. Of versions only pairs count of
+    which each names the other; `listed_page` finds a page by its percent-encoded path if it is listed.
     """
     site, rules, common = context.snapshot.site, context.snapshot.rules, context.site_signals.signals.common_images
-    images = [image for image in (images_of(page) if options.images else ()) if image not in common]
-    allowed = (image for image in images if rules.allows(f"{site.scheme}://{site.host}{image}"))
+
+    def may_be_listed(image: str) -> bool:
+        path = decode_path(image.partition("?")[0].removeprefix(site.root))
+        is_excluded = image in common or options.exclude.find(path) is not None
+        return not is_excluded and rules.allows(f"{site.scheme}://{site.host}{image}")
+
+    allowed = filter(may_be_listed, images_of(page) if options.images else ())
     versions, own_path = versions_of(page) if options.alternates else [], site.root + page.path
     own = [(code, path) for code, path in versions if path == own_path]
     others = []

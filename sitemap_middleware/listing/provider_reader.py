@@ -41,7 +41,8 @@ from ..exceptions import ValuesError, ValuesTimeout
 from ..http.messages import AsyncCollector
 from ..models import Context, PathBuilder, Provider, Route, Site
 from ..options.entry import unread
-from ..util import reset_after_fork, yield_to_other_threads
+from ..protocol.extensions import leave_out
+from ..util import WarnOnce, reset_after_fork, yield_to_other_threads
 from .provider_items import Item, ProvidedPage, ProviderReport, as_values_error, pages_of_item, read_item
 
 ITEM_TIMEOUT_SECONDS: Final = 10.0
@@ -80,6 +81,7 @@ class Providers:
         self._paths: dict[tuple[str, Provider], set[int]] = {}
         """By store key and provider: the hashes of the paths of the latest enumeration that came to its end."""
         self._queues = set[BatchQueue]()
+        self._warn_once = WarnOnce()
         reset_after_fork(self)
 
     def reset_after_fork(self) -> None:
@@ -152,7 +154,7 @@ class Providers:
                 raise ValuesError("it hangs: its last call has not returned")
             if 0 <= began - hung_at < RETRY_SECONDS:
                 raise ValuesError(f"it hung, and is called again after {RETRY_SECONDS:g} seconds")
-        queue, left = BatchQueue(names), list[tuple[Any, Context | None]]()
+        queue, left = BatchQueue(names, partial(self._leave_out, provider.place)), list[tuple[Any, Context | None]]()
         thread = threading.Thread(
             target=ContextVariables().run,  # empty: what it gives is for everyone, whoever's request reads it
             args=(self._produce, queue, site, provider, builder, None if async_collector is None else left),
@@ -177,6 +179,9 @@ class Providers:
             queue.cancel()
             self._queues.discard(queue)
 
+    def _leave_out(self, place: str, why: str) -> None:
+        self._warn_once(place, "the values of %s hold what is invalid, and left out of the sitemap: %s", place, why)
+
     def _produce(
         self,
         queue: BatchQueue,
@@ -186,6 +191,7 @@ class Providers:
         left: list[tuple[Any, Context | None]] | None,
     ) -> None:
         """Call a provider and put its items into a queue. What is async is `left` for the app's event loop, if any."""
+        leave_out.set(queue.leave_out)
         try:
             with ExitStack() as stack:
                 if isinstance(context := builder.context(), AbstractContextManager):
@@ -240,9 +246,13 @@ class ConsumerGone(Exception):
 class BatchQueue:
     """Batches that one thread or task puts and a thread takes. The end, and an error, need no room."""
 
-    def __init__(self, names: Collection[str] = ()) -> None:
-        """`names`: the parameters that are read from items which are objects."""
+    def __init__(self, names: Collection[str] = (), leave_out: Callable[[str], None] | None = None) -> None:
+        """`names`: the parameters that are read from items which are objects.
+
+        `leave_out` is told why something that an item says is left out.
+        """
         self._names = names
+        self.leave_out = leave_out
         self._batches = Queue[Any]()
         self._room = threading.Semaphore(_MAX_QUEUED_BATCHES)
         self._cancelled = False

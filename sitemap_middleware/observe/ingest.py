@@ -191,7 +191,7 @@ class Ingester:
                 learned=learned,
                 may_be_provided=may_be_provided,
                 listed_types=self._options.media_types,
-                wanted=Wanted(self._options.images > 0, self._options.alternates),
+                wanted=Wanted(self._options.images, self._options.alternates),
             )
         reason = "" if observation is None or observation.is_read else observation.unread_reason
         if reason not in ("", UNREADABLE_FILE_REASON):

@@ -86,11 +86,11 @@ def sitemap(
             excluded.
         learn: True on a route with parameters lists each of its pages after its first successful anonymous visit. Use
             it only if every page of the route is public.
-        values: the pages of a route with parameters: an iterable, or a callable that takes no arguments, or only
-            `base_url`, that of the site, and returns one, sync or async, such as a generator function. Each item is a
-            mapping of the route's parameters, an object with attributes of their names, the bare value if there is one
-            parameter, or an `Entry`. A callable is called again after a page changed or `max_age` has passed. The items
-            must be public pages, and complete: other pages of the route are not listed.
+        values: the pages of a route with parameters: an iterable, or a callable that needs no arguments, or only
+            `base_url`, that of the site, which it gets if it can, and returns one, sync or async, such as a generator
+            function. Each item is a mapping of the route's parameters, an object with attributes of their names, the
+            bare value if there is one parameter, or an `Entry`. A callable is called again after a page changed or
+            `max_age` has passed. The items must be public pages, and complete: other pages of the route are not listed.
         section: the name of the documents that the pages of the route are in: "posts" for ``/sitemap-posts.xml``.
         images: the URLs of images on the page, or their paths. These and the following are of each page of the route.
         videos: each a `Video`.

@@ -157,10 +157,10 @@ def checked_values(value: object, place: str, section: str | None = None) -> Pro
         raise OptionError(f"{place}: values={name} is a single item; give a list")
     if not callable(value):
         raise OptionError(f"{place}: values={name} is not iterable; give an iterable, or a callable that returns one")
-    if _accepts(value):
-        return Provider(value, place, section)
-    if _accepts(value, base_url=""):
-        return Provider(value, place, section, takes_base_url=True)
+    # One that can do without it gets it, too: else it may give the pages of all sites.
+    takes_base_url = _accepts(value, base_url="")
+    if takes_base_url or _accepts(value):
+        return Provider(value, place, section, takes_base_url=takes_base_url)
     raise OptionError(
         f"{place}: values={name} cannot be called without arguments; give one that needs none, or only base_url"
     )
@@ -172,10 +172,10 @@ def unread(source: Any) -> Any:
 
 
 def _accepts(value: Callable[..., object], **arguments: object) -> bool:
-    with contextlib.suppress(ValueError):  # some builtins have no signature
-        signature = inspect.signature(value)
-        try:
-            signature.bind(**arguments)
-        except TypeError:
-            return False
+    try:
+        inspect.signature(value).bind(**arguments)
+    except TypeError:
+        return False
+    except ValueError:  # some builtins have no signature
+        return not arguments
     return True

@@ -5,9 +5,9 @@ The limits are those of Google's documentation and schemas. `check` reads them h
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterable, Mapping
+from contextvars import ContextVar
 from dataclasses import MISSING, dataclass, fields
 from datetime import date
 from functools import partial
@@ -33,6 +33,7 @@ MAX_CHARS: Final[Mapping[str, int]] = {"title": 100, "description": 2_048, "uplo
 """Characters of the texts of a video. The title's limit is in the schema only."""
 MAX_TAGS: Final = 32
 MAX_DURATION_SECONDS: Final = 28_800
+MAX_VIEWS: Final = 10**15
 MAX_NEWS: Final = 1_000
 """Articles in a document."""
 NEWS_SECONDS: Final = 2 * SECONDS_PER_DAY
@@ -42,6 +43,9 @@ _NOT_XML: Final = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010
 _COUNTRIES: Final = re.compile(r"[A-Z]{2}(?: [A-Z]{2})*")
 _PLATFORMS: Final = re.compile(r"(?:web|mobile|tv)(?: (?:web|mobile|tv))*")
 _ANY_SITE: Final = "https://example.com/"
+
+leave_out: Final = ContextVar[Callable[[str], None] | None]("leave_out", default=None)
+"""Set while items of `values` are read: it is told why something is invalid, and that is left out. Else it raises."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -94,8 +98,6 @@ class Video:
 
     def __post_init__(self) -> None:
         _check_fields(self, _VIDEO_CHECKS)
-        if self.content_loc is None is self.player_loc:
-            raise OptionError(f"Video {self.title!r:.50}: has neither content_loc nor player_loc; give the URL of one")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -136,9 +138,13 @@ class Extensions(NamedTuple):
 
 def checked_extensions(given: Mapping[str, Any]) -> Extensions | None:
     """What arguments of these names say, among others; None if there are none. `OptionError` for an invalid value."""
-    checked: dict[str, Any] = {
-        name: _CHECKS[name](name, given[name]) for name in Extensions._fields if given.get(name) is not None
-    }
+    checked: dict[str, Any] = {}
+    for name in Extensions._fields:
+        if given.get(name) is not None:
+            try:
+                checked[name] = _CHECKS[name](name, given[name])
+            except OptionError as error:
+                _raise_or_leave_out(error)
     return Extensions(**checked) if checked else None
 
 
@@ -161,13 +167,13 @@ def _videos(name: str, value: Any) -> tuple[Video, ...]:
     for video in videos:
         if not isinstance(video, Video):
             raise OptionError(f"{name} holds {video!r:.100}, which is not a Video; give a list such as [Video(...)]")
-    return videos
+    return tuple(video for video in videos if video.title)
 
 
-def _news(name: str, value: Any) -> News:
+def _news(name: str, value: Any) -> News | None:
     if not isinstance(value, News):
         raise OptionError(f"{name}={value!r:.100} is not valid; give News(name=..., language=..., ...)")
-    return value
+    return value if value.title else None
 
 
 def _alternates(name: str, value: Any) -> tuple[tuple[str, str], ...]:
@@ -176,38 +182,60 @@ def _alternates(name: str, value: Any) -> tuple[tuple[str, str], ...]:
             f'{name}={value!r:.100} is not a mapping; give URLs by language, such as {{"de": "/de/about"}}'
         )
     for code in value:
-        if not isinstance(code, str) or hreflang_fault(code.lower()) is not None:
+        if not isinstance(code, str) or hreflang_fault(code) is not None:
             raise OptionError(
                 f"{name} holds {code!r:.50}, which is not the code of a language that search engines know;"
                 f' give one such as "de", "de-AT", "zh-Hans" or "{X_DEFAULT}"'
             )
-    by_code = {code.lower(): (code, _url(f"{name}[{code!r}]", url)) for code, url in value.items()}
+    by_code = {
+        code.lower(): (str.__str__(code), _url(f"{name}[{code!r}]", url))
+        for code, url in value.items()
+        if not _is_empty(url)
+    }
     return tuple(by_code.values())
 
 
-# The checks of one value. Each returns what is kept of it.
+def _raise_or_leave_out(error: OptionError) -> None:
+    told = leave_out.get()
+    if told is None:
+        raise error
+    told(str(error))
+
+
+# The checks of one value. Each returns what is kept of it: of a member of an enum, its value.
 
 
 def _check_fields(owner: Video | News, checks: Mapping[str, Callable[[str, Any], Any]]) -> None:
-    """Replace each value by what is kept of it. One without a default must be given."""
-    for field in fields(owner):
-        value = getattr(owner, field.name)
-        if value is not None or field.default is MISSING:
-            try:
+    """Replace each value by what is kept of it. One without a default must be given.
+
+    If what is invalid is to be left out, the title becomes empty.
+    """
+    try:
+        for field in fields(owner):
+            value = getattr(owner, field.name)
+            if value is not None or field.default is MISSING:
                 object.__setattr__(owner, field.name, checks[field.name](field.name, value))
-            except OptionError as error:
-                raise OptionError(f"{type(owner).__name__} {owner.title!r:.50}: {error}") from None
+        if isinstance(owner, Video) and owner.content_loc is None is owner.player_loc:
+            raise OptionError("has neither content_loc nor player_loc; give the URL of one")  # noqa: TRY301
+    except OptionError as error:
+        _raise_or_leave_out(OptionError(f"{type(owner).__name__} {owner.title!r:.50}: {error}"))
+        object.__setattr__(owner, "title", "")
 
 
 def _items(name: str, value: Any, example: str) -> tuple[Any, ...]:
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
         raise OptionError(f"{name}={value!r:.100} is not a list; give one such as {example}")
-    return tuple(value)
+    return tuple(item for item in value if not _is_empty(item))
+
+
+def _is_empty(value: Any) -> bool:
+    """Whether a value of a list is left out silently, as those of columns that may be NULL."""
+    return value is None or (isinstance(value, str) and not value)
 
 
 def _url(name: str, value: Any) -> str:
     if isinstance(value, str) and value and absolute_url(_ANY_SITE, value) is not None:
-        return value
+        return str.__str__(value)
     raise OptionError(
         f'{name}: {value!r:.100} is not a URL; give one such as "https://example.com/a", or a path as in links'
     )
@@ -234,9 +262,12 @@ def _date(name: str, value: Any) -> date:
 
 def _number(kind: type[int | float], least: int, most: float, name: str, value: Any) -> float:
     if isinstance(value, (int, kind)) and not isinstance(value, bool) and least <= value <= most:
-        return value
-    limits = f"from {least} to {most:,}" if most < math.inf else f"{least} or more"
-    raise OptionError(f"{name}={value!r:.50} is not valid; give a number, {limits}")
+        return value + 0
+    is_endless = isinstance(value, int) and abs(value) > MAX_VIEWS  # Python may refuse to write it
+    raise OptionError(
+        f"{name}={'a huge number' if is_endless else repr(value)[:50]} is not valid;"
+        f" give a number, from {least} to {most:,}"
+    )
 
 
 def _flag(name: str, value: Any) -> bool:
@@ -255,7 +286,7 @@ def _tags(name: str, value: Any) -> tuple[str, ...]:
 def _rule(words: re.Pattern[str], example: str, name: str, value: Any) -> tuple[str, str]:
     match value:
         case ("allow" | "deny" as relationship, str(listed)) if words.fullmatch(listed):
-            return relationship, listed
+            return str.__str__(relationship), str.__str__(listed)
     raise OptionError(f'{name}={value!r:.50} is not valid; give ("allow", "{example}") or ("deny", "{example}")')
 
 
@@ -268,7 +299,7 @@ _VIDEO_CHECKS: Final[Mapping[str, Callable[[str, Any], Any]]] = {
     "duration": partial(_number, int, 1, MAX_DURATION_SECONDS),
     "expiration_date": _date,
     "rating": partial(_number, float, 0, 5),
-    "view_count": partial(_number, int, 0, math.inf),
+    "view_count": partial(_number, int, 0, MAX_VIEWS),
     "publication_date": _date,
     "tags": _tags,
     "family_friendly": _flag,

@@ -46,10 +46,10 @@ X_DEFAULT: Final = "x-default"
 
 
 def hreflang_fault(code: str) -> Literal["code", "region"] | None:
-    """What is wrong with the code of a version, in lower case: it names no language, or its region is ignored."""
-    if code == X_DEFAULT:
+    """What is wrong with the code of a version: it names no language, or its region is ignored."""
+    if code.lower() == X_DEFAULT:
         return None
-    match = _CODE.fullmatch(code)
+    match = _CODE.fullmatch(code.lower()) if code.isascii() else None
     language, region = match.groups() if match else ("", None)
     if len(language) != 3 and language not in _LANGUAGES:  # some languages have no code of two letters
         return "code"

@@ -48,7 +48,7 @@ def language_code(value: str) -> str | None:
         return None
     language, *others = value.replace("_", "-").split("-")
     code = "-".join([language.lower(), *(part.title() if len(part) == 4 else part.upper() for part in others)])
-    return None if code.lower() == X_DEFAULT or hreflang_fault(code.lower()) else code
+    return None if code.lower() == X_DEFAULT or hreflang_fault(code) else code
 
 
 @lru_cache(1000)

@@ -104,7 +104,21 @@ def of_one_page(html: str, **options: Any) -> list[str]:
             page("<main><img srcset='/s.png 320w, /l.png 640w'><img srcset='/1.jpg, /2.jpg 2x'></main>"),
             ["/l.png", "/2.jpg"],
         ),
-        (page("<main><img src=https://cdn.example/c.png><img src=https://www.example.com/w.png></main>"), ["/w.png"]),
+        (
+            page(
+                "<main><img src=https://cdn.example/c.png><img src=https://www.example.com/w.png>"
+                "<img src=https://example.com:8443/p.png><img src=http://example.com/h.png></main>"
+            ),
+            [],
+        ),
+        (
+            page(
+                "<main><img src=/pixel.gif style='width:1px;height:1px'><img src=/two.gif width=' 1.0'>"
+                "<p style='display:none'><img src=/h.png></p><img src=/c.png style='max-width:2px; line-height: 1px'></main>"
+            ),
+            ["/c.png"],
+        ),
+        (page("<main><img srcset='/s.png 1x,/l.png 2x,/m.png 1.5x'></main>"), ["/l.png"]),
         (
             page(
                 "<main><img src=/private/c.png><img src='ftp://example.com/c.png'><img src='http://[/'><img><img src='#'></main>"
@@ -126,6 +140,35 @@ def of_one_page(html: str, **options: Any) -> list[str]:
 )
 def test_images_are_those_of_the_page_itself(html: str, images: list[str]) -> None:
     assert of_one_page(html) == images
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        f"<main><img src='/a.jpg?w={'9' * 5_000}'><img src='/a.jpg?w=9'></main>",
+        "<script type=application/ld+json>{'image': '/\\ud800.jpg'}</script>".replace("'", '"'),
+        "<script type=application/ld+json>[%s{'@id': %s}]</script>".replace("'", '"')
+        % ('{"image": {"@id": 1}},', "[" * 900 + "]" * 900),
+        "<main><img srcset='http://[::1/ 2x,,,'><img src='http://\ud7ff.example/'><img src='http://[::1'></main>",
+    ],
+)
+def test_an_odd_image_hides_nothing_that_the_page_says(odd: str) -> None:
+    site = Site({"/a": page(odd), "/b": page("<p>B")}, images=True, alternates=True, verify=False)
+    site.read()
+    assert [*site.said()] == ["/a", "/b"]
+    site.pages["/a"] = page(odd, "<meta name=robots content=noindex>")
+    site.read(1)
+    assert [*site.said()] == ["/b"]
+
+
+def test_images_obey_exclude() -> None:
+    html = page("<main><img src=/internal/plan.png?v=1><img src=/%69nternal/b.png><img src=/c.png></main>")
+    assert of_one_page(html, exclude=["/internal/*"]) == ["/c.png"]
+
+
+def test_what_is_kept_of_a_page_is_bounded() -> None:
+    images = [f"/{'x' * 1_000}{number}.png" for number in range(20)]
+    assert of_one_page(page(f"<main>{''.join(f'<img src={image}>' for image in images)}</main>")) == images[:7]
 
 
 def test_images_are_off_unless_asked_for_and_limited() -> None:
@@ -186,8 +229,10 @@ def test_versions_are_mutual_pairs_of_listed_pages() -> None:
         {
             "/en": versions(
                 en="/en", de="/de", fr="/fr", es="/es", x_default="/en", tlh1="/en", ru="https://other.example/ru"
+            ).replace(
+                "</head>", "<link rel=alternate hreflang=EN href=/en><link rel=alternate hreflang=de href=/es></head>"
             ),
-            "/de": versions(de=f"{BASE}/de", en="https://www.example.com/en", fr="/fr"),
+            "/de": versions(de=f"{BASE}/de", en="https://example.com/en", fr="/fr"),
             "/fr": versions(en="/en", de="/de"),  # does not name itself
             "/es": versions(es="/es"),  # names no other
         },

@@ -21,6 +21,7 @@ from .test_hosts import HOSTILE, SITEMAP
 
 BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 TENANTS = 1000
+POSTS = {"https://a.example": ["a"], "https://b.example": ["b"]}
 
 
 def site_of(host: str) -> str | None:
@@ -172,6 +173,22 @@ def test_own_requests_and_values_are_those_of_the_tenant(shop: tuple[Flask, Site
 
     assert of("b.internal") == ["https://b.example/only-b"]
     assert of("a.internal") == ["https://a.example/first", "https://a.example/only-a"]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        lambda base_url: POSTS[base_url],
+        lambda base_url=None: POSTS.get(base_url, ["a", "b"]),
+        lambda **of: POSTS.get(of.get("base_url", ""), ["a", "b"]),
+    ],
+)
+def test_values_that_can_be_told_the_site_are_told_it(values: Any) -> None:
+    app = Flask("posts")
+    app.add_url_rule("/<name>", "post", sitemap(values=values)(lambda name: name))
+    middleware = SitemapMiddleware(app, base_url="https://{}".format, store="memory://", clock=Clock())
+    for base, (name,) in POSTS.items():
+        assert locs(wsgi(middleware, RequestSpec(SITEMAP, host=base[8:])).body) == [f"{base}/{name}"]
 
 
 def test_unknown_host_gets_no_report_of_any_tenant(shop: tuple[Flask, SitemapMiddleware]) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import enum
 import re
+from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -43,7 +45,11 @@ class Bakery:
     def __init__(self, items: Any = (), root: str = "", store: str = "memory://", **about: Any) -> None:
         app = flask.Flask("bakery", static_folder=None)
         app.add_url_rule("/about", "about", sitemap(**about)(lambda: "<!doctype html><p>About"))
-        app.add_url_rule("/<slug>", "bread", sitemap(values=lambda: items)(lambda slug: f"<!doctype html><p>{slug}"))
+        app.add_url_rule(
+            "/<slug>",
+            "bread",
+            sitemap(values=items if callable(items) else lambda: items)(lambda slug: f"<!doctype html><p>{slug}"),
+        )
         self.clock = Clock(NOW)
         self.root = root
         self.app = SitemapMiddleware(
@@ -157,7 +163,9 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"news": "Rye"}, r"news='Rye' is not valid; give News\(name="),
     ({"alternates": {"english": "/"}}, "alternates holds 'english', which is not the code of a language"),
     ({"alternates": {"en-UK": "/"}}, "alternates holds 'en-UK'"),
-    ({"alternates": {"de": ""}}, r"alternates\['de'\]: '' is not a URL"),
+    ({"alternates": {"de": "ftp://x"}}, r"alternates\['de'\]: 'ftp://x' is not a URL"),
+    ({"alternates": {"\u212ao": "/"}}, "alternates holds '\u212ao'"),  # the sign of Kelvin
+    ({"images": ["/\ud800.jpg"]}, "is not a URL"),
     ({"alternates": ["de"]}, "is not a mapping"),
 ]
 REFUSED_VIDEOS: list[tuple[dict[str, Any], str]] = [
@@ -168,7 +176,8 @@ REFUSED_VIDEOS: list[tuple[dict[str, Any], str]] = [
     ({"duration": 0}, "duration=0 is not valid; give a number, from 1 to 28,800"),
     ({"duration": 1.5}, "duration=1.5 is not valid"),
     ({"rating": float("nan")}, "rating=nan is not valid; give a number, from 0 to 5"),
-    ({"view_count": -1}, "view_count=-1 is not valid; give a number, 0 or more"),
+    ({"view_count": -1}, "view_count=-1 is not valid; give a number, from 0 to 1,000,"),
+    ({"view_count": 10**5_000}, "view_count=a huge number is not valid"),
     ({"expiration_date": "soon"}, "expiration_date='soon' is not a date"),
     ({"tags": ["x"] * 33}, "tags: 33 are too many; give at most 32"),
     ({"live": "yes"}, "live='yes' is neither True nor False"),
@@ -201,6 +210,48 @@ def test_a_video_that_is_not_valid_is_refused(arguments: dict[str, Any], message
 def test_news_that_are_not_valid_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(OptionError, match=rf"^News .*{next(iter(wrong))}='"):
         news(**wrong) if "publication_date" not in wrong else news(wrong["publication_date"])
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_what_is_not_valid_of_an_item_is_left_out_alone(is_async: bool, caplog: pytest.LogCaptureFixture) -> None:
+    def items() -> Iterator[Entry]:
+        yield Entry({"slug": "first"}, images=["/first.jpg", None, ""], alternates={"en": "/first", "de": None})  # type: ignore[list-item, dict-item]
+        for number, (arguments, _) in enumerate(REFUSED):
+            yield Entry({"slug": f"e{number}"}, **arguments)
+        for number, (arguments, _) in enumerate(REFUSED_VIDEOS):
+            video = Video(**{**FILE, "title": "Rye", "description": "How to bake", **arguments})
+            yield Entry({"slug": f"v{number}"}, videos=[video, VIDEO])
+        yield Entry({"slug": "draft"}, news=news(None), images=["/draft.jpg"])
+
+    async def async_items() -> AsyncIterator[Entry]:
+        for item in items():
+            yield item
+
+    text = Bakery(async_items if is_async else items).get().text
+    slugs = ["first", *(f"e{n}" for n in range(len(REFUSED))), *(f"v{n}" for n in range(len(REFUSED_VIDEOS))), "draft"]
+    assert [*locs(text.encode())] == [f"{BASE}/about", *(f"{BASE}/{slug}" for slug in slugs)]
+    assert re.findall(r"<image:loc>(.*?)<", text) == [f"{BASE}/first.jpg", f"{BASE}/draft.jpg"]
+    assert re.findall(r"<video:title>(.*?)<", text) == ["Rye &amp; salt"] * len(REFUSED_VIDEOS)
+    assert "news:" not in text
+    (warning,) = [record.getMessage() for record in caplog.records if "left out" in record.getMessage()]
+    assert "images='/a.jpg' is not a list" in warning
+
+
+class Code(str, enum.Enum):  # noqa: UP042 (as most apps have it)
+    GERMAN = "de"
+    ALLOW = "allow"
+
+
+class Stars(int, enum.Enum):
+    FOUR = 4
+
+
+def test_a_member_of_an_enum_is_its_value() -> None:
+    video = Video(**FILE, title="Rye", description="How", rating=Stars.FOUR, restriction=(Code.ALLOW, "DE"))
+    text = Bakery([Entry({"slug": "rye"}, videos=[video], alternates={Code.GERMAN: "/rye"})]).get().text
+    assert "<video:rating>4</video:rating>" in text
+    assert 'relationship="allow"' in text
+    assert 'hreflang="de"' in text
 
 
 # Other readers
