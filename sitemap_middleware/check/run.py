@@ -61,26 +61,22 @@ class ListedUrl:
     priority: str = ""
 
 
+@dataclass(eq=False)
 class Run:
-    """One run.
+    """One run."""
 
-    Args:
-        now: the moment by which a date is in the future, in POSIX seconds.
-        request_time: when the first document was requested. None if the documents are files.
-        ignored: codes that are not reported.
-        limit: findings of one code that are kept; further ones are counted. 0 keeps all.
-        earlier: has the keys of findings that are only counted. None if nobody asks for keys, so that none are kept.
-    """
+    now: float
+    """The moment by which a date is in the future, in POSIX seconds."""
+    request_time: float | None
+    """When the first document was requested. None if the documents are files."""
+    ignored: Collection[str]
+    """Codes that are not reported."""
+    limit: int
+    """Findings of one code that are kept; further ones are counted. 0 keeps all."""
+    earlier: Collection[str] | None = None
+    """Has the keys of findings that are only counted. None if nobody asks for keys, so that none are kept."""
 
-    def __init__(
-        self,
-        now: float,
-        request_time: float | None,
-        ignored: Collection[str],
-        limit: int,
-        earlier: Collection[str] | None = None,
-    ) -> None:
-        self.now = now
+    def __post_init__(self) -> None:
         self.findings: list[Finding] = []
         self.counts: Counter[str] = Counter()
         self.documents: list[ListedDocument] = []
@@ -89,10 +85,6 @@ class Run:
         self.is_complete = True
         self.urls: list[ListedUrl] = []
         self.pages: dict[str, ListedUrl] = {}
-        self._request_time = request_time
-        self._ignored = ignored
-        self._limit = limit
-        self._earlier = earlier
         self.known_findings = 0
         self.keys: set[str] = set()
         """Of all findings, also beyond the limit."""
@@ -110,17 +102,17 @@ class Run:
         Raises `KeyError` if there is no rule of its code.
         """
         code, text = problem
-        if RULES[code].code in self._ignored:
+        if RULES[code].code in self.ignored:
             return
         url = shortened(url)
-        if self._earlier is not None:
+        if self.earlier is not None:
             key = finding_key(code, url)
-            if key in self._earlier:
+            if key in self.earlier:
                 self.known_findings += 1
                 return
             self.keys.add(key)
         self.counts[code] += 1
-        if not self._limit or self.counts[code] <= self._limit:
+        if not self.limit or self.counts[code] <= self.limit:
             self.findings.append(Finding(code, document or url, line, column, url, shortened(text)))
 
     def add_document(self, document: ListedDocument) -> Problem | None:
@@ -193,9 +185,9 @@ class Run:
 
     def _is_request_time(self, url: ListedUrl) -> bool:
         date = check_lastmod(url.lastmod, self.now)
-        if self._request_time is None or date.problem is not None or date.earliest is None:
+        if self.request_time is None or date.problem is not None or date.earliest is None:
             return False
-        return date.earliest == date.latest and abs(self._request_time - date.earliest) < _NOW_SECONDS
+        return date.earliest == date.latest and abs(self.request_time - date.earliest) < _NOW_SECONDS
 
     def contradictions(self) -> Iterator[tuple[Problem, ListedUrl]]:
         """Say which URLs differ in scheme or `www.`, and which versions are not listed, or name no page in return."""

@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
-from xml.etree import ElementTree as ET
 
 import click
 
@@ -228,7 +227,7 @@ def _previously_exported(sitemap: Path, site: Site, folder: Path) -> list[Path]:
     """Return the files of the documents that an existing index names, including the compressed ones."""
     try:
         documents = [folder / path.lstrip("/") for path in document_paths(sitemap.read_bytes(), site)]
-    except (OSError, ET.ParseError):
+    except OSError:
         return []
     # Another program may have written the index: remove only files that are named like exported ones.
     exported = [

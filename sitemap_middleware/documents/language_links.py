@@ -7,21 +7,18 @@ versions that are listed in place of the marks.
 
 from __future__ import annotations
 
-import gzip
 import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from ..protocol.extensions import NAMESPACES
 from ..protocol.language_codes import X_DEFAULT
 from ..util import in_pieces
-from .xml import MAX_BYTES, Document, etag_of
+from .xml import MAX_BYTES, Document, entries_of, urlset
 
 MARKED: Final = "marked/"
 """How the names of documents with marks begin."""
 
 _PIECE_PAGES: Final = 100
-_NAMESPACE: Final = f' xmlns:xhtml="{NAMESPACES["xhtml"]}"'
 _PAGE: Final = re.compile(r"<loc>([^<]+)</loc>.*(<!--([0-9a-f]{20}) (\S+) (\S*)-->)", re.DOTALL)
 """A page with its mark, as `render_url` writes them."""
 _END: Final = "</url>\n"
@@ -37,7 +34,7 @@ def listed_versions(documents: Iterable[Document], x_default: str | None) -> Ver
     """
     groups: dict[str, dict[str, str]] = {}
     for document in documents:
-        pages = map(_PAGE.search, in_pieces(_pages(document), _PIECE_PAGES))
+        pages = map(_PAGE.search, in_pieces(entries_of(document).split(_END), _PIECE_PAGES))
         for loc, _, group, code, default in (page.groups() for page in pages if page is not None):
             versions = groups.setdefault(group, {})
             versions[code] = min(loc, versions.get(code, loc))
@@ -51,21 +48,13 @@ def linked(document: Document, groups: Versions, known: Mapping[str, Document]) 
 
     Without its XML, if it is one of those that are `known` by their name.
     """
-    marked = _pages(document)
-    pages = [_linked(page, groups) for page in in_pieces(marked, _PIECE_PAGES)]
-    if sum(map(len, pages)) > MAX_BYTES:  # then it has no links
-        pages = [_linked(page, {}) for page in marked]
-    xml = _declared(_END.join(pages)).encode()
-    name, etag = document.name.removeprefix(MARKED), etag_of(xml)
-    if (before := known.get(name)) is not None and before.etag == etag:
-        return before
-    gzipped = gzip.compress(xml, 6, mtime=0)
-    return document._replace(name=name, etag=etag, size=len(xml), gzipped_size=len(gzipped), gzipped=gzipped)
-
-
-def _pages(document: Document) -> list[str]:
-    """What is between the ends of pages in a document. Texts of a page may have line breaks."""
-    return gzip.decompress(document.gzipped).decode().split(_END)
+    marked = entries_of(document).split(_END)
+    text = _END.join(_linked(page, groups) for page in in_pieces(marked, _PIECE_PAGES))
+    if len(text.encode()) > MAX_BYTES:  # then it has no links
+        text = _END.join(_linked(page, {}) for page in marked)
+    made = urlset(document.name.removeprefix(MARKED), text, document.entries, document.lastmod or "")
+    before = known.get(made.name)
+    return before if before is not None and before.etag == made.etag else made
 
 
 def _linked(page: str, groups: Versions) -> str:
@@ -80,11 +69,3 @@ def _linked(page: str, groups: Versions) -> str:
             f'<xhtml:link rel="alternate" hreflang="{code}" href="{url}"/>' for code, url in sorted(versions.items())
         )
     return page.replace(mark, links)
-
-
-def _declared(text: str) -> str:
-    """A document with the namespace of its links, if it has any."""
-    if "<xhtml:link " not in text or _NAMESPACE in text:
-        return text
-    end = text.index(">", text.index("<urlset "))
-    return f"{text[:end]}{_NAMESPACE}{text[end:]}"

@@ -145,53 +145,47 @@ def part_sources(
     prefix = MARKED if table.has_versions else ""
     sections = {section for route in table.static(snapshot.site) if (section := table.section_of(route))}
     provided: dict[str, list[str]] = {}
-    for name, (_, routes) in context.providers.items():
-        section = table.section_of(routes[0])
+    for name, (_, of_provider) in context.providers.items():
+        section = table.section_of(of_provider[0])
         provided.setdefault(table.document(section, "values") if section else f"{name}-1", []).append(name)
     numbers = sorted(states.keys() - {UNLEARNED_PART})
     is_large = sum(states[number].pages for number in numbers) > PART_PAGES
     learned_max_age = LEARNING_INTERVAL_SECONDS if is_large else max_age
-    return [
-        *(
-            PartSource(
-                "routes",
-                name=f"{ROUTES_SECTION}/{section}" if section else ROUTES_SECTION,
-                key=key(UNLEARNED_PART, context.site_signals.digest),
-                entries=partial(static_entries, section),
-                max_age=max_age,
-                mark=marks.everything.hex(),
-                look_up=look_up,
-                ask=ask_locs,
-            )
-            for section in (None, *sorted(sections))
-        ),
-        *(
-            PartSource(
-                "values",
-                name=f"values/{document}",
-                key=key(UNLEARNED_PART),  # read again after `max_age`, for any change of the site signals
-                entries=partial(provided_entries, document, names),
-                max_age=max_age,
-                mark="".join(marks.token_of(name).hex() for name in names),
-                look_up=look_up,
-                ask=ask_locs,
-            )
-            for document, names in provided.items()
-        ),
-        *(
-            PartSource(
-                "learned",
-                name=f"{LEARNED_SECTION}-{number}",
-                key=key(number, context.site_signals.digest),
-                entries=partial(learned_entries, number),
-                max_age=learned_max_age,
-                pages=states[number].pages,
-                look_up=look_up,
-                ask=ask_locs,
-            )
-            for number in numbers
-        ),
+    source = partial(PartSource, look_up=look_up, ask=ask_locs)
+    routes = [
+        source(
+            "routes",
+            name=f"{ROUTES_SECTION}/{section}" if section else ROUTES_SECTION,
+            key=key(UNLEARNED_PART, context.site_signals.digest),
+            entries=partial(static_entries, section),
+            max_age=max_age,
+            mark=marks.everything.hex(),
+        )
+        for section in (None, *sorted(sections))
     ]
+    values = [
+        source(
+            "values",
+            name=f"values/{document}",
+            key=key(UNLEARNED_PART),  # read again after `max_age`, for any change of the site signals
+            entries=partial(provided_entries, document, names),
+            max_age=max_age,
+            mark="".join(marks.token_of(name).hex() for name in names),
+        )
+        for document, names in provided.items()
+    ]
+    learned = [
+        source(
+            "learned",
+            name=f"{LEARNED_SECTION}-{number}",
+            key=key(number, context.site_signals.digest),
+            entries=partial(learned_entries, number),
+            max_age=learned_max_age,
+            pages=states[number].pages,
+        )
+        for number in numbers
+    ]
+    return [*routes, *values, *learned]
 
 
 def gone_source(gone: Sequence[Change]) -> PartSource:
@@ -216,21 +210,14 @@ class SavedParts:
         found = {name: _decoded(records.get(_record_name(name), b"")) for name in names}
         return {name: part for name, part in found.items() if part is not None}
 
-    def load_xml(self, owner: BaseURL, document: Document) -> Document | None:
-        """A document with its XML; None if the store has lost it, or has another one by now."""
+    def with_xml(self, owner: BaseURL, document: Document) -> Document:
+        """A document with its XML. Raises `MissingXMLError` if the store has lost it, or has another one by now."""
         record = _xml_name(document.name)
         gzipped = self._store.load(owner, [record]).get(record, b"")
         with suppress(OSError, EOFError, ValueError):  # what gzip raises for damaged data
             if etag_of(gzip.decompress(gzipped)) == document.etag:
                 return document._replace(gzipped=gzipped)
-        return None
-
-    def with_xml(self, owner: BaseURL, document: Document) -> Document:
-        """A document with its XML. Raises `MissingXMLError` if the store has not got it."""
-        found = self.load_xml(owner, document)
-        if found is None:
-            raise MissingXMLError(f"the XML of {document.name} is missing from the store")
-        return found
+        raise MissingXMLError(f"the XML of {document.name} is missing from the store")
 
     def render(
         self,

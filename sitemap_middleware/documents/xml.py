@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
 from datetime import date
 from hashlib import blake2b
+from html import unescape
 from typing import Final, NamedTuple
-from xml.sax.saxutils import unescape
 
 from ..evidence.dates import timestamp_of_w3c, w3c
 from ..http.urls import with_entities
@@ -40,8 +40,6 @@ _NEWS: Final = re.compile(
 )
 """An article, as `render_url` writes it."""
 _ENTRY: Final = re.compile("<url><loc>([^<]*)</loc>(?:<lastmod>([^<]*)</lastmod>)?")
-_QUOTES: Final = {"&apos;": "'", "&quot;": '"'}
-"""The entities that `unescape` does not know."""
 
 
 class Document(NamedTuple):
@@ -87,27 +85,21 @@ def urlsets(entries: Iterable[SitemapUrl], name: str, *, may_split: bool = True)
     """
     most = MAX_BYTES if may_split else MAX_BYTES // 2  # the other half is enough for all entries without extensions
     lines: list[str] = []
-    lastmod, number, size, news, is_plain = "", 1, 0, 0, True
+    lastmod, number, size, news = "", 1, 0, 0
     for entry in in_pieces(entries, PIECE_ENTRIES):
-        line = render_url(entry)
-        size += len(line)
-        _, modified, _, _, images, videos, article, alternates, _ = entry
-        if images or videos or article or alternates:
-            is_plain = False
-            news += article is not None
-            size += len(line.encode()) - len(line)  # only what is not of the protocol may be other than ASCII
-        if len(lines) == MAX_ENTRIES or size > most or news > MAX_NEWS:
+        line, articles = render_url(entry), int(entry.news is not None)
+        added = len(line.encode())
+        if len(lines) == MAX_ENTRIES or size + added > most or news + articles > MAX_NEWS:
             if may_split:
-                yield _urlset(numbered(name, number), "".join(lines), len(lines), lastmod, is_plain=is_plain)
-                lines, lastmod, number, size, news = [], "", number + 1, len(line.encode()), int(article is not None)
+                yield urlset(numbered(name, number), "".join(lines), len(lines), lastmod)
+                lines, lastmod, number, size, news = [], "", number + 1, 0, 0
             else:
-                size -= len(line.encode())
-                line = render_url(SitemapUrl(*entry[:4]))
+                line, added, articles = render_url(SitemapUrl(*entry[:4])), 0, 0
         lines.append(line)
-        if modified is not None and modified > lastmod:
-            lastmod = modified
+        size, news = size + added, news + articles
+        lastmod = max(lastmod, entry.lastmod or "")
     if lines:
-        yield _urlset(numbered(name, number), "".join(lines), len(lines), lastmod, is_plain=is_plain)
+        yield urlset(numbered(name, number), "".join(lines), len(lines), lastmod)
 
 
 def sitemapindex(documents: Iterable[tuple[str, str | None]]) -> Document:
@@ -132,9 +124,7 @@ def joined(documents: Sequence[Document]) -> Document:
     """The one document of all entries of these, which have their XML."""
     entries = sum(document.entries for document in documents)
     lastmod = max((document.lastmod or "" for document in documents), default="")
-    frames_and_bodies = [_taken_apart(document) for document in documents]
-    is_plain = all(head == _URLSET[0] for head, _ in frames_and_bodies)
-    return _urlset("", "".join(body for _, body in frames_and_bodies), entries, lastmod, is_plain=is_plain)
+    return urlset("", "".join(map(entries_of, documents)), entries, lastmod)
 
 
 def without_old_news(document: Document, now: float) -> Document:
@@ -152,8 +142,8 @@ def without_old_news(document: Document, now: float) -> Document:
         ended.append(until)
         return ""
 
-    body = _NEWS.sub(kept, _taken_apart(document)[1])
-    changed = _urlset(document.name, body, document.entries, document.lastmod or "")
+    body = _NEWS.sub(kept, entries_of(document))
+    changed = urlset(document.name, body, document.entries, document.lastmod or "")
     return changed._replace(since=max(document.since + 1, *ended))
 
 
@@ -164,9 +154,7 @@ def etag_of(xml: bytes) -> str:
 
 def dated_locs(xml: bytes) -> dict[str, str | None]:
     """The loc of each entry of an urlset that was rendered here, and its lastmod."""
-    return {
-        unescape(loc, _QUOTES) if "&" in loc else loc: lastmod or None for loc, lastmod in _ENTRY.findall(xml.decode())
-    }
+    return {unescape(loc): lastmod or None for loc, lastmod in _ENTRY.findall(xml.decode())}
 
 
 def render_url(url: SitemapUrl) -> str:
@@ -239,21 +227,20 @@ def _end_of_news(published: str) -> int:
     return timestamp_of_w3c(published) + NEWS_SECONDS
 
 
-def _urlset(name: str, body: str, entries: int, lastmod: str, *, is_plain: bool = False) -> Document:
+def urlset(name: str, body: str, entries: int, lastmod: str) -> Document:
     """A document of entries, which declares the namespaces that they use: none if they are of the protocol alone."""
     head, tail = _URLSET
-    used = [prefix for prefix in NAMESPACES if not is_plain and f"<{prefix}:" in body]
+    used = [prefix for prefix in NAMESPACES if f"<{prefix}:" in body]
     declared = "".join(f' xmlns:{prefix}="{NAMESPACES[prefix]}"' for prefix in used)
     document = compressed(name, f"{head[:-2]}{declared}>\n{body}{tail}", entries, lastmod)
     news = [_end_of_news(published) for published in _NEWS.findall(body)] if "news" in used else []
     return document._replace(news=len(news), until=min(news, default=None))
 
 
-def _taken_apart(document: Document) -> tuple[str, str]:
-    """What is before the entries of a document, and its entries."""
+def entries_of(document: Document) -> str:
+    """The entries of a document, which has its XML."""
     text = gzip.decompress(document.gzipped).decode()
-    end = text.index(">\n", len(_HEAD)) + 2
-    return text[:end], text[end : -len(_URLSET[1])]
+    return text[text.index(">\n", len(_HEAD)) + 2 : -len(_URLSET[1])]
 
 
 def compressed(name: str, text: str, entries: int, lastmod: str) -> Document:

@@ -8,7 +8,7 @@ from itertools import chain, takewhile
 from typing import Final, NamedTuple
 from urllib.parse import unquote
 
-from ..evidence.soft_404 import EqualityKey, equal_groups, find_equal_pages
+from ..evidence.soft_404 import equal_groups, find_equal_pages
 from ..http.messages import AsyncCollector
 from ..http.robots_parser import RobotsRules
 from ..http.urls import path_digest, quote_path
@@ -100,22 +100,19 @@ def learned_candidates(snapshot: SiteSnapshot, pages: Collection[Page]) -> Itera
         route = find_route(site, decode_path(page.path))
         if route is not None and not route.static and route.builder is None:
             learned.append((page, route))
-    _, equal_pages = equal_pages_of_part(snapshot.store, site, [page for page, _ in learned])
+    equal_pages = equal_pages_of_part(snapshot.store, site, [page for page, _ in learned])
     for page, route in learned:
         yield Candidate(page.path, route, page, equal_page=equal_pages.get(page.path))
 
 
-def equal_pages_of_part(
-    store: Store, site: Site, pages: Collection[Page]
-) -> tuple[dict[EqualityKey, list[Page]], dict[str, str]]:
-    """The groups of equal pages of a part; and by path of those not listed: the path of the one listed instead."""
+def equal_pages_of_part(store: Store, site: Site, pages: Collection[Page]) -> dict[str, str]:
+    """By path of those pages of a part that are not listed, as they equal another one: the path of that."""
     groups = equal_groups(in_pieces(pages, PIECE_PAGES))
     if not groups:
-        return {}, {}
+        return {}
     around = chain(store.part(site.store_key, UNLEARNED_PART), pages)
     digests = {digest for page in in_pieces(around, PIECE_PAGES) for digest in page.links.split()}
-    instead = find_equal_pages(groups.values(), lambda page: path_digest(site.root + page.path) in digests)
-    return groups, instead
+    return find_equal_pages(groups.values(), lambda page: path_digest(site.root + page.path) in digests)
 
 
 def stored_candidates(snapshot: SiteSnapshot, path: str | None = None) -> Iterator[Candidate]:

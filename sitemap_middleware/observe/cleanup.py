@@ -8,7 +8,6 @@ from typing import Final
 
 from ..evidence.dates import SECONDS_PER_DAY
 from ..evidence.page_verdict import is_listable
-from ..evidence.soft_404 import EqualityKey, equality_keys
 from ..listing.candidates import equal_pages_of_part
 from ..models import Page, Site, StoreKey
 from ..stores.base import UNLEARNED_PART, Store
@@ -26,9 +25,6 @@ ROOM_PAUSE_FACTOR: Final = 20
 MAX_SITES: Final = 2000
 """Sites whose last cleanup is remembered."""
 
-MAX_REPEATED: Final = 100_000
-"""Contents that several pages had and that are remembered."""
-
 
 class Cleaner:
     """Deletes learned pages of all sites."""
@@ -40,8 +36,6 @@ class Cleaner:
         self._cleaned_up_at = BoundedCache[StoreKey, float](MAX_SITES)
         self._searched = BoundedCache[StoreKey, tuple[int, float]](MAX_SITES)
         """When pages that repeat others were searched for, and for how long they are not again."""
-        self._originals = BoundedCache[tuple[StoreKey, EqualityKey], str](MAX_REPEATED)
-        """By what several pages had in common: the path of the one that was left."""
 
     def clean_up(self, site: StoreKey, now: int) -> None:
         """Delete outdated pages from the store, in one process once an hour."""
@@ -54,8 +48,7 @@ class Cleaner:
     def make_room(self, site: Site, now: int, refused: Collection[Page]) -> bool:
         """Delete the pages that repeat others, because new ones were refused; whether that was due.
 
-        A stranger can request any number of spellings of a page, or words that the app ignores. What these have in
-        common is remembered, so that `repeated` finds further ones before they take the room again.
+        A stranger can request any number of spellings of a page, or words that the app ignores.
         """
         key, began = site.store_key, time.monotonic()
         at, pause = self._searched.get(key) or (0, 0.0)
@@ -64,34 +57,13 @@ class Cleaner:
         for number in sorted(self._store.parts(key).keys() - {UNLEARNED_PART}):
             version = self._store.version(key)
             pages = self._store.part(key, number)
-            groups, instead = equal_pages_of_part(self._store, site, [*pages, *refused])
-            for equality, group in groups.items():
-                path = group[0].path
-                self._originals.put((key, equality), instead.get(path, path))
+            instead = equal_pages_of_part(self._store, site, [*pages, *refused])
             if outdated := instead.keys() & {page.path for page in pages}:
                 # If another worker has written meanwhile, the next search does it.
                 self._store.write(key, version, dict.fromkeys(outdated))
         pause = max(ROOM_INTERVAL_SECONDS, ROOM_PAUSE_FACTOR * (time.monotonic() - began))
         self._searched.put(key, (now, pause))
         return True
-
-    def repeated(self, site: StoreKey, pages: Collection[Page]) -> set[str]:
-        """Those of some new pages that repeat a stored one that others repeated before."""
-        originals = {
-            page.path: original
-            for page in pages
-            for equality in equality_keys(page)
-            if (original := self._originals.get((site, equality))) not in (None, page.path)
-        }
-        if not originals:
-            return set()
-        stored = self._store.find(site, set(originals.values()))
-        return {
-            page.path
-            for page in pages
-            if (other := stored.get(originals.get(page.path, "")))
-            and not {*equality_keys(other)}.isdisjoint(equality_keys(page))
-        }
 
 
 def forget_pages(store: Store, site: StoreKey, unseen_since: int, unlisted_since: int) -> None:

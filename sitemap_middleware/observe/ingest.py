@@ -9,7 +9,7 @@ import math
 import re
 import secrets
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Final
@@ -79,48 +79,39 @@ class _SiteBatch:
     """The responses, and what each of them says."""
 
 
+@dataclass(kw_only=True, eq=False)
 class Ingester:
     """Turns captured responses into observations, and merges these into pages."""
 
-    def __init__(
-        self,
-        *,
-        app_routes: AppRoutes,
-        store: Store,
-        providers: Providers,
-        options: Options,
-        store_clock: StoreClock,
-        tracker: Tracker,
-        prober: Prober,
-        site_resolver: SiteResolver,
-    ) -> None:
-        self._app_routes = app_routes
-        self._store = store
-        self._providers = providers
-        self._options = options
-        self._store_clock = store_clock
-        self._tracker = tracker
-        self._prober = prober
-        self._site_resolver = site_resolver
+    app_routes: AppRoutes
+    store: Store
+    providers: Providers
+    options: Options
+    store_clock: StoreClock
+    tracker: Tracker
+    prober: Prober
+    site_resolver: SiteResolver
+    merged: int = 0
+    """Observations merged into the store."""
+    refused: int = 0
+    """New pages left out because the route or the site has its maximum of pages."""
+    unwritable: int = 0
+    """Responses of paths that cannot be written as a loc."""
+
+    def __post_init__(self) -> None:
         self._own_host_seen_at = BoundedCache[StoreKey, float](MAX_SITES)
         """When a site's own Host was last requested."""
         self._checked = BoundedCache[PageKey, tuple[int, float]](MAX_CHECKED_PAGES)
         """The content that the middleware's last request for a page got, and when."""
-        self._cleaner = Cleaner(store, options.max_age_days)
+        self._cleaner = Cleaner(self.store, self.options.max_age_days)
         self._warn_once = WarnOnce()
-        self.merged: int = 0
-        """Observations merged into the store."""
-        self.refused: int = 0
-        """New pages left out because the route or the site has its maximum of pages."""
-        self.unwritable: int = 0
-        """Responses of paths that cannot be written as a loc."""
 
     def ingest(self, batch: list[CapturedResponse]) -> None:
         """Parse a batch of responses and merge them into the store. Raises `StoreError`."""
-        table = self._app_routes.reload()
-        current = [response for response in batch if self._site_resolver.is_current(response.site, response.host)]
+        table = self.app_routes.reload()
+        current = [response for response in batch if self.site_resolver.is_current(response.site, response.host)]
         if len(current) < len(batch):  # their hosts are those of other sites by now
-            self._tracker.forget()
+            self.tracker.forget()
         batch = current
         for response in batch:
             if not (response.is_foreign_host or response.is_probe):
@@ -129,7 +120,7 @@ class Ingester:
         for response in sorted(batch, key=attrgetter("at")):  # of answers of one second, the last decides
             key = response.site.store_key
             if key not in by_site:
-                by_site[key] = _SiteBatch(response.site, self._store_clock.now())
+                by_site[key] = _SiteBatch(response.site, self.store_clock.now())
             observation = self._observation(response, table, by_site[key].now)
             if observation is not None:
                 by_site[key].site = response.site
@@ -143,23 +134,23 @@ class Ingester:
 
         Clients can invent any number of hosts. Those that the app answers with no page are not kept.
         """
-        return self._site_resolver.is_known(site) or self._store.version(site.store_key) > 0
+        return self.site_resolver.is_known(site) or self.store.version(site.store_key) > 0
 
     def _observation(self, response: CapturedResponse, table: RouteTable, now: int) -> Observation | None:
         """Return what a response says at the store's time; None if it is not evidence."""
         if response.at > now + CLOCK_SKEW_SECONDS:
-            self._store_clock.warn_of_skew(response.at - now)
+            self.store_clock.warn_of_skew(response.at - now)
             return None
         observation = self._parsed(response, table)
         digest = None if observation is None else observation.digest
         if response.body is not None:
-            self._tracker.sampler.record_digest(response.page_key, digest)
+            self.tracker.sampler.record_digest(response.page_key, digest)
         if observation is None or (response.is_foreign_host and not self._is_foreign_evidence(response, observation)):
             return None
         if observation.may_be_listed:
-            self._site_resolver.note_page(response.site)
+            self.site_resolver.note_page(response.site)
         else:  # the page that it is later may be another one
-            self._tracker.sampler.forget(response.page_key)
+            self.tracker.sampler.forget(response.page_key)
         if response.is_probe and digest is not None:
             before, at = self._checked.get(response.page_key) or (digest, 0.0)
             self._checked.put(response.page_key, (digest, response.at))
@@ -169,8 +160,10 @@ class Ingester:
 
     def _parsed(self, response: CapturedResponse, table: RouteTable) -> Observation | None:
         """What a response says, wherever it was sent."""
-        route = self._find_route(table, response)
-        if route is None or not self._site_resolver.may_store(response.site):
+        route: Route | None = None
+        with self.tracker.log_fault.guard("a page's route could not be found"):  # a URL converter of the app failed
+            route = table.find_route(response.site, response.path)
+        if route is None or not self.site_resolver.may_store(response.site):
             return None
         path = quote_path(response.path)
         loc = loc_of(response.site, path) if path else None
@@ -178,9 +171,9 @@ class Ingester:
             self.unwritable += 1
             return None
         observation: Observation | None = None
-        with self._tracker.log_fault.guard("a response could not be read"):  # continue with the rest of the batch
+        with self.tracker.log_fault.guard("a response could not be read"):  # continue with the rest of the batch
             provider = route.settings.values
-            provided = provider and self._providers.gave(response.site, provider, path)
+            provided = provider and self.providers.gave(response.site, provider, path)
             learned = not route.static and not provided
             may_be_provided = route.builder is not None and provided is not False
             observation = parse_response(
@@ -190,8 +183,8 @@ class Ingester:
                 loc,
                 learned=learned,
                 may_be_provided=may_be_provided,
-                listed_types=self._options.media_types,
-                wanted=Wanted(self._options.images, self._options.alternates),
+                listed_types=self.options.media_types,
+                wanted=Wanted(self.options.images, self.options.alternates),
             )
         reason = "" if observation is None or observation.is_read else observation.unread_reason
         if reason not in ("", UNREADABLE_FILE_REASON):
@@ -204,13 +197,6 @@ class Ingester:
             )
         return observation
 
-    def _find_route(self, table: RouteTable, response: CapturedResponse) -> Route | None:
-        try:
-            return table.find_route(response.site, response.path)
-        except Exception as error:  # one of the app's URL converters failed; continue with the rest of the batch
-            self._tracker.log_fault("a page's route could not be found", error)
-            return None
-
     def _is_foreign_evidence(self, response: CapturedResponse, observation: Observation) -> bool:
         """Whether a response for a foreign Host counts: not while the site's own Host is requested as well."""
         if response.is_probe:  # under the Host of the live request, because the app refused the site's own
@@ -218,7 +204,7 @@ class Ingester:
         own_at = self._own_host_seen_at.get(response.site.store_key)
         if own_at is None or response.at - own_at >= OWN_HOST_WINDOW_SECONDS:
             return True
-        self._tracker.ignored.count(response.path, FOREIGN_HOST)
+        self.tracker.ignored.count(response.path, FOREIGN_HOST)
         return False
 
     def _merge(self, site_batch: _SiteBatch) -> None:
@@ -234,35 +220,33 @@ class Ingester:
             of_pages = [by_path[path] for path in paths[start : start + WRITE_PAGES]]
             seen = [observation for of_page in of_pages for observation in of_page]
             merged, refused = self._save(site, seen, site_batch.now)
-            if self._options.verify:
+            if self.options.verify:
                 news = [path for path in merged.changed_paths if path not in refused]
-                self._prober.check(site, [unquote(path) for path in news if path in own], CHECKS - 1)
-                self._prober.check(site, [unquote(path) for path in news if path not in own])
+                self.prober.check(site, [unquote(path) for path in news if path in own], CHECKS - 1)
+                self.prober.check(site, [unquote(path) for path in news if path not in own])
                 in_doubt += map(unquote, merged.conflicting_paths)
             for path in merged.unread_paths:
-                self._tracker.sampler.forget((site.store_key, unquote(path)))
+                self.tracker.sampler.forget((site.store_key, unquote(path)))
             if refused:
                 self.refused += len(refused)
                 self._warn_once(
                     "refused",
                     "new pages are not stored: a route has max_pages_per_route=%d pages, or the site has max_pages=%d;"
                     " raise these options of SitemapMiddleware if the pages belong to the site, else exclude them",
-                    self._options.page_limits.route,
-                    self._options.page_limits.site,
+                    self.options.page_limits.route,
+                    self.options.page_limits.site,
                 )
-        if self._options.verify:
-            self._prober.ask(site, in_doubt)
+        if self.options.verify:
+            self.prober.ask(site, in_doubt)
         self.merged += len(observations)
         self._cleaner.clean_up(site.store_key, site_batch.now)
 
     def _save(self, site: Site, seen: Sequence[Observation], now: int) -> tuple[MergedBatch, set[str]]:
         """Merge observations into the store's pages; the paths of new pages that there is no room for."""
-        limits, repeated = self._options.page_limits, self._cleaner.repeated
-        merged, refused = save_observations(self._store, site.store_key, seen, limits, now, repeated=repeated)
-        pages = [merged.pages[path] for path in refused]
-        if refused and self._cleaner.make_room(site, now, pages):
+        merged, refused = save_observations(self.store, site.store_key, seen, self.options.page_limits, now)
+        if refused and self._cleaner.make_room(site, now, [merged.pages[path] for path in refused]):
             again = [observation for observation in seen if observation.path in refused]
-            _, refused = save_observations(self._store, site.store_key, again, limits, now, repeated=repeated)
+            _, refused = save_observations(self.store, site.store_key, again, self.options.page_limits, now)
         return merged, refused
 
     def _evidence(self, site_batch: _SiteBatch) -> tuple[list[Observation], list[str]]:
@@ -278,7 +262,7 @@ class Ingester:
             for response, observation in site_batch.seen
             if response.is_doubtful or (observation.learned and not response.is_probe and observation.may_be_listed)
         }
-        pages = self._store.find(site_batch.site.store_key, in_question)
+        pages = self.store.find(site_batch.site.store_key, in_question)
         evidence: list[Observation] = []
         asks: list[str] = []
         for response, observation in site_batch.seen:
@@ -304,7 +288,7 @@ class Ingester:
         return 0 <= response.at - at < OWN_ANSWER_SECONDS and self._may_ask(response)
 
     def _may_ask(self, response: CapturedResponse) -> bool:
-        return self._options.verify and self._prober.may_request(response.site, response.path)
+        return self.options.verify and self.prober.may_request(response.site, response.path)
 
 
 def doubtful_evidence(response: CapturedResponse, observation: Observation, page: Page | None) -> Observation | None:
@@ -345,13 +329,10 @@ def save_observations(
     observations: Sequence[Observation],
     limits: PageLimits = UNLIMITED,
     now: float = math.inf,
-    *,
-    repeated: Callable[[StoreKey, Collection[Page]], set[str]] = lambda *_: set(),
 ) -> tuple[MergedBatch, set[str]]:
     """Read pages, merge, and write what has changed; again if another worker has written to the site meanwhile.
 
-    `repeated` tells which of some new pages are not to be stored. Returns what was merged, and the paths of pages that
-    were refused. Raises `StoreError`.
+    Returns what was merged, and the paths of pages that were refused. Raises `StoreError`.
     """
     paths = {observation.path for observation in observations}
     until = time.monotonic() + CONTENTION_SECONDS
@@ -361,10 +342,8 @@ def save_observations(
         merged = merge_batch(stored, observations, now)
         if not merged.pages:
             return merged, set()
-        unstored = repeated(site, [page for path, page in merged.pages.items() if path not in stored])
-        pages = {path: page for path, page in merged.pages.items() if path not in unstored}
-        refused = store.write(site, version, pages, limits)
+        refused = store.write(site, version, merged.pages, limits)
         if refused is not None:
-            return merged, refused | unstored
+            return merged, refused
         time.sleep(secrets.randbelow(MAX_WAIT_MILLISECONDS) / 1000)
     raise StoreError(f"other workers have been writing to the same site for {CONTENTION_SECONDS:g} seconds")

@@ -17,6 +17,7 @@ from ..protocol.value_checks import (
     unknown_option_error,
     validate_changefreq,
     validate_date,
+    validate_flag,
     validate_parameter,
     validate_priority,
     validate_section,
@@ -207,18 +208,12 @@ def _checked_lastmod(value: object) -> Lastmod:
     return validate_date(value, "give a datetime.date, a datetime.datetime, or a callable that returns one")
 
 
-def _checked_flag(name: str, value: object) -> bool:
-    if isinstance(value, bool):
-        return value
-    raise OptionError(f"{name}={value!r} is neither True nor False")
-
-
 _CHECKS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "priority": validate_priority,
     "changefreq": validate_changefreq,
     "lastmod": _checked_lastmod,
-    "exclude": functools.partial(_checked_flag, "exclude"),
-    "learn": functools.partial(_checked_flag, "learn"),
+    "exclude": functools.partial(validate_flag, "exclude"),
+    "learn": functools.partial(validate_flag, "learn"),
     "section": validate_section,
 }
 """The check of each argument of `sitemap` that needs no other one, which returns what is kept of it."""

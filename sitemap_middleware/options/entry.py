@@ -26,8 +26,6 @@ _PARAMS_NOT_GIVEN: Final[Mapping[str, Any]] = {}
 
 _FIELDS: Final = ("params", "lastmod", "priority", "changefreq", *Extensions._fields)
 
-_NOT_EXTENDED: Final = (None,) * len(Extensions._fields)
-
 _DATE_FIX: Final = 'give a datetime.date, a datetime.datetime, or text such as "2024-05-01"'
 
 
@@ -102,7 +100,7 @@ class Entry:
             )
         if unknown:
             raise unknown_option_error(f"Entry({reprlib.repr(copied)})", next(iter(unknown)), _FIELDS)
-        extended = (images, videos, news, alternates)
+        extended = {"images": images, "videos": videos, "news": news, "alternates": alternates}
         is_unusable = isinstance(lastmod, str) and parse_date(lastmod) is None
         try:
             fields = {
@@ -110,9 +108,7 @@ class Entry:
                 "lastmod": None if lastmod is None or is_unusable else validate_date(lastmod, _DATE_FIX),
                 "priority": None if priority is None else validate_priority(priority),
                 "changefreq": None if changefreq is None else validate_changefreq(changefreq),
-                "extensions": None
-                if extended == _NOT_EXTENDED
-                else checked_extensions(dict(zip(Extensions._fields, extended, strict=True))),
+                "extensions": checked_extensions(extended),
                 "unusable_lastmod": lastmod if is_unusable else None,
             }
         except OptionError as error:

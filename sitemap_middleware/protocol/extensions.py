@@ -17,7 +17,7 @@ from ..evidence.dates import SECONDS_PER_DAY
 from ..exceptions import OptionError
 from ..http.urls import absolute_url
 from .language_codes import X_DEFAULT, hreflang_fault, is_news_language
-from .value_checks import validate_date
+from .value_checks import validate_date, validate_flag
 
 NAMESPACES: Final[Mapping[str, str]] = {
     "image": "http://www.google.com/schemas/sitemap-image/1.1",
@@ -270,12 +270,6 @@ def _number(kind: type[int | float], least: int, most: float, name: str, value: 
     )
 
 
-def _flag(name: str, value: Any) -> bool:
-    if isinstance(value, bool):
-        return value
-    raise OptionError(f"{name}={value!r:.50} is neither True nor False")
-
-
 def _tags(name: str, value: Any) -> tuple[str, ...]:
     tags = tuple(_text(None, name, tag) for tag in _items(name, value, '["bread"]'))
     if len(tags) > MAX_TAGS:
@@ -302,12 +296,12 @@ _VIDEO_CHECKS: Final[Mapping[str, Callable[[str, Any], Any]]] = {
     "view_count": partial(_number, int, 0, MAX_VIEWS),
     "publication_date": _date,
     "tags": _tags,
-    "family_friendly": _flag,
+    "family_friendly": validate_flag,
     "restriction": partial(_rule, _COUNTRIES, "DE AT"),
-    "requires_subscription": _flag,
+    "requires_subscription": validate_flag,
     "uploader": partial(_text, MAX_CHARS["uploader"]),
     "platform": partial(_rule, _PLATFORMS, "web tv"),
-    "live": _flag,
+    "live": validate_flag,
 }
 _NEWS_CHECKS: Final[Mapping[str, Callable[[str, Any], Any]]] = {
     "name": partial(_text, None),

@@ -68,6 +68,13 @@ def validate_parameter(value: object) -> str:
     raise OptionError(f'alternates={value!r} is not the name of a parameter; give that of the language, such as "lang"')
 
 
+def validate_flag(name: str, value: object) -> bool:
+    """True or False; `OptionError`, which begins with the name, for anything else."""
+    if isinstance(value, bool):
+        return value
+    raise OptionError(f"{name}={value!r:.50} is neither True nor False")
+
+
 def validate_date(value: object, fix: str, name: str = "lastmod") -> date:
     """A date or datetime, given as such or as text in ISO 8601; `OptionError` for anything else.
 

@@ -86,7 +86,9 @@ class SitemapSection:
                         continue
                     if match is not None:
                         routes.setdefault(match.route, path)
-                    yield _VersionEntry({self.name: path if match else url["location"]}, version, fields)
+                    entry = Entry({self.name: path if match else url["location"]}, **fields)
+                    entry.__dict__["version"] = version
+                    yield entry
         self.routes = routes
         if static != self.static_settings:
             self.static_settings = static
@@ -171,14 +173,6 @@ def _fields(url: Mapping[str, Any], view_settings: RouteSettings) -> dict[str, A
         with suppress(OptionError, ValueError):  # `get_urls` gives it as text
             fields["priority"] = validate_priority(float(url.get("priority") or "nan"))
     return {name: value for name, value in fields.items() if value is not None}
-
-
-class _VersionEntry(Entry):
-    """An item, and of which pages it is a version."""
-
-    def __init__(self, params: Mapping[str, Any], version: Version | None, fields: Mapping[str, Any]) -> None:
-        super().__init__(params, **fields)
-        self.__dict__["version"] = version
 
 
 def _version(url: Mapping[str, Any]) -> Version | None:
