@@ -123,7 +123,7 @@ def publish(
     """
     *parts, root = (path.lstrip("/") for path in documents)
     stem = root.removesuffix(".xml")
-    own_name = re.compile(rf"{re.escape(stem)}-[^/]+\.[0-9a-f]{{16}}-[0-9]+\.xml\.gz")
+    own_name = re.compile(rf"{re.escape(stem)}\.[^/.]+\.[0-9a-f]{{16}}-[0-9]+\.xml\.gz")
     existing = {name for name in bucket.names(posixpath.dirname(root)) if own_name.fullmatch(name)}
     before = bucket.get(root)
     named = {posixpath.basename(unquote(unescape(loc.decode(errors="replace")))) for loc in LOC.findall(before)}
@@ -139,7 +139,8 @@ def publish(
     for count, part in enumerate(parts):
         on_progress(count, len(documents))
         gzipped = documents[f"/{part}"]
-        immutable = f"{part.removesuffix('.xml')}.{etag_of(gzip.decompress(gzipped))[:16]}-"
+        own = part.removesuffix(".xml").removeprefix(f"{stem}-").replace(".", "_")
+        immutable = f"{stem}.{own}.{etag_of(gzip.decompress(gzipped))[:16]}-"
         # Only what the index names now is used again: another run may be about to delete what it does not name.
         name = next((name for name in live if name.startswith(immutable)), None)
         if name is None:

@@ -251,7 +251,7 @@ class Publisher:
         gone = [change for change in gone if change.loc in pages and not is_good(pages[change.loc])]
         if not gone:
             return None
-        source, base_url = gone_source(sorted(gone)[: xml.MAX_ENTRIES]), sitemap.base_url
+        source, base_url = gone_source(sorted(gone[-xml.MAX_ENTRIES :])), sitemap.base_url
         part = self.saved_parts.load(base_url, [source.name]).get(source.name)
         if part is None or part.key != source.key:
             part = self.saved_parts.render(base_url, source, part, sitemap.keep)

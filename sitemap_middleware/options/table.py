@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pkgutil import resolve_name
@@ -333,17 +334,18 @@ def _indexnow(setting: Setting) -> bool | str:
 
 
 def _endpoint(setting: Setting) -> str:
-    parts = urlsplit(str(setting.value))
-    if parts.scheme not in ("http", "https") or not parts.netloc:
-        raise OptionError(
-            f'{setting.place}={setting.value!r} is not a URL; give one such as "https://www.bing.com/indexnow"'
-        )
-    return urlunsplit(parts if parts.path not in ("", "/") else parts._replace(path="/indexnow"))
+    with suppress(ValueError):
+        parts = urlsplit(str(setting.value))
+        if parts.scheme in ("http", "https") and normal_host(parts.netloc, parts.scheme) is not None:
+            return urlunsplit(parts if parts.path not in ("", "/") else parts._replace(path="/indexnow"))
+    raise OptionError(
+        f'{setting.place}={setting.value!r} is not a URL; give one such as "https://www.bing.com/indexnow"'
+    )
 
 
 def _report_path(setting: Setting) -> str:
     path = setting.value
-    if not isinstance(path, str) or not _PLAIN_PATH.fullmatch(path) or path.endswith((".xml", ".txt")):
+    if not isinstance(path, str) or not _PLAIN_PATH.fullmatch(path) or path.endswith((".xml", ".txt", ".atom")):
         raise OptionError(
             f'{setting.place}={path!r} is not a path for the report; give one such as "/sitemap-report": a slash, and'
             " then letters, digits, hyphens and further slashes, without one at the end"

@@ -24,7 +24,7 @@ def version_of(route: Route, path: str, parameter: str) -> Version | None:
     given = dict(route.defaults) if route.defaults else {}
     value = given.get(parameter) or given.get(I18N)
     if value is not None:
-        rest = path.removeprefix(f"/{value}") if path.startswith(f"/{value}/") else path
+        rest = (path.removeprefix(f"/{value}") or "/") if f"{path}/".startswith(f"/{value}/") else path
     else:
         segment = _segment_of(route.path, parameter)
         segments = path.split("/")
@@ -58,6 +58,6 @@ def _segment_of(template: str, parameter: str) -> int | None:
     for number, segment in enumerate(template.split("/")):
         if of_parameter.fullmatch(segment):
             return number
-        if "path" in segment and segment[:1] in "<{":
+        if segment.startswith("<path:") or segment.endswith(":path}"):
             return None  # it may have any number of segments
     return None

@@ -192,6 +192,8 @@ NUMBER = r"not valid; give a number from 0\.0 to 1\.0"
         ("allowed_hosts", "*", r"allowed_hosts holds '\*', which is not a host; give \"example.com\""),
         ("allowed_hosts", ["example.com", "https://example.com"], "allowed_hosts holds 'https://example.com'"),
         ("routes", "app", "routes='app' .*give"),
+        ("indexnow_endpoint", "http://[", "is not a URL; give one such as"),
+        ("report", "/changes.atom", "report='/changes.atom' is not a path for the report"),
     ],
 )
 def test_a_value_that_an_option_cannot_have_is_refused(option: str, value: Any, message: str) -> None:

@@ -86,9 +86,9 @@ def test_index_names_documents_that_never_change_and_only_news_is_put(tmp_path: 
 
 def test_documents_that_were_lost_or_never_named(tmp_path: Path) -> None:
     put(tmp_path, bread=["/rye"])
-    lost = next(path for path in tmp_path.glob("sitemap-bread.*"))
+    lost = next(path for path in tmp_path.glob("sitemap.bread.*"))
     lost.rename(orphan := tmp_path / lost.name.replace(str(NOW), "1700000000"))
-    other = tmp_path / "sitemap-notes.xml.gz"
+    other = tmp_path / "sitemap-shop.bread.0123456789abcdef-1700000000.xml.gz"  # of /sitemap-shop.xml
     other.touch()
     (tmp_path / "sitemap-unused.json").write_text("[]")
     assert lost.name in put(tmp_path, bread=["/rye"])
@@ -110,7 +110,7 @@ def test_one_document_below_another_url(tmp_path: Path) -> None:
     assert "has the line Sitemap: https://maps.example/shop/%C3%A9/pages.xml" in result.stderr
     build(*to, path="/é/pages.xml", sections={"bread": ["/rye"]})
     index = (tmp_path / "a b/é/pages.xml").read_bytes()
-    assert all(loc.startswith("https://maps.example/shop/%C3%A9/pages-") for loc in locs(index))
+    assert all(loc.startswith("https://maps.example/shop/%C3%A9/pages.") for loc in locs(index))
     assert len(locs(index)) == 2
 
 
