@@ -6,7 +6,9 @@ import contextlib
 import functools
 import gzip
 import json
+import os
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -215,7 +217,7 @@ def _gzipped(path: Path) -> Path:
 
 def _replace(path: Path, content: bytes) -> None:
     """Write a file atomically."""
-    temporary = path.with_name(f".{path.name}.new")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.new")  # another export may run at the same time
     try:
         temporary.write_bytes(content)
         temporary.replace(path)
@@ -229,8 +231,17 @@ def _previously_exported(sitemap: Path, site: Site, folder: Path) -> list[Path]:
         documents = [folder / path.lstrip("/") for path in document_paths(sitemap.read_bytes(), site)]
     except OSError:
         return []
-    # Another program may have written the index: remove only files that are named like exported ones.
+    # Another program may have written the index: remove only files that are named and written like exported ones.
     exported = [
-        file for file in documents if file.parent == sitemap.parent and file.name.startswith(f"{sitemap.stem}-")
+        file
+        for file in documents
+        if file.parent == sitemap.parent and file.name.startswith(f"{sitemap.stem}-") and _is_with_copy(file)
     ]
     return [file for document in exported for file in (document, _gzipped(document))]
+
+
+def _is_with_copy(file: Path) -> bool:
+    """Whether the compressed copy of a file is one."""
+    with contextlib.suppress(OSError, EOFError, zlib.error):
+        return gzip.decompress(_gzipped(file).read_bytes()) == file.read_bytes()
+    return False

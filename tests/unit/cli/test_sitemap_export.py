@@ -200,6 +200,14 @@ def test_current_documents_stay_and_obsolete_ones_are_removed(tmp_path: Path) ->
     assert sorted(path.name for path in tmp_path.iterdir()) == [*names, "sitemap.xml", "sitemap.xml.gz"]
 
 
+def test_files_of_other_programs_stay(tmp_path: Path) -> None:
+    (tmp_path / "sitemap.xml").write_bytes(gzip.decompress(index_of(1, 2).body))
+    for name in ("sitemap-1.xml", "sitemap-1.xml.gz", "sitemap-2.xml"):
+        (tmp_path / name).write_text("of another program")
+    exported({"/sitemap.xml": [MADE]}, tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} >= {"sitemap-1.xml", "sitemap-1.xml.gz", "sitemap-2.xml"}
+
+
 def test_missing_document_of_an_index_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(SitemapError, match=r"answered 404 for /sitemap-2\.xml"):
         exported({"/sitemap.xml": [index_of(1, 2)], "/sitemap-1.xml": [MADE], "/sitemap-2.xml": [GONE]}, tmp_path)
