@@ -216,7 +216,7 @@ class IndexNow:
         """
         now, named = self._now(), self._named()
         if not 0 <= now - queue.looked_at < LOOK_SECONDS or max(named.values(), default=0) > queue.looked_at:
-            queue.looked_at = max(now, *named.values(), now)
+            queue.looked_at = max([now, *named.values()])
             request(site.base_url + (quote_path(self._options.path) or ""), "HEAD")
         queue.add_changes(self._changes(site), now)
         locs = {loc: at for path, at in named.items() if (loc := loc_of(site, quote_path(path) or ""))}
