@@ -202,7 +202,9 @@ class SitemapService(ServiceInspection):
         if not others:
             return None
         site, trust = self.site_resolver.resolve_request(request)
-        if site is None or trust != "own":
+        if site is None:
+            return FOREIGN_HOST
+        if trust != "own":
             return None  # the Host may be a proxy's internal name of the app
         is_own = all(self.site_resolver.is_own_host(site, request.host, host) for host in others)
         return None if is_own else FOREIGN_HOST

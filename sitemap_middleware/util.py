@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
+import sys
 import threading
 import time
 import weakref
@@ -179,6 +181,19 @@ def _logged(job: Callable[[], object]) -> None:
         job()
     except Exception:
         log.exception("a background job of the sitemap failed")
+
+
+def is_on_event_loop() -> bool:
+    """Whether this thread runs an event loop, of asyncio or of Trio, which what blocks would stop."""
+    with suppress(RuntimeError):
+        asyncio.get_running_loop()
+        return True
+    trio = sys.modules.get("trio")
+    if trio is not None:
+        with suppress(RuntimeError):
+            trio.lowlevel.current_trio_token()
+            return True
+    return False
 
 
 def resolve(future: Future[T], work: Callable[[], T]) -> None:

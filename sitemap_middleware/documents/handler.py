@@ -163,7 +163,7 @@ class SitemapHandler:
         """What to send in place of the app's response for robots.txt; None if that is sent as it is. It may block."""
         try:
             table = self.app_routes.reload()
-            site, _ = self.site_resolver.resolve_request(request)
+            site, _ = self.site_resolver.resolve_request(request, may_block=True)
             if site is None or site.root or not self.site_resolver.may_store(site):
                 return None
             self.buffer.ensure_thread()
@@ -195,7 +195,7 @@ class SitemapHandler:
             return self._disallow(request)
         self.reasons.warn_of_proxy_fix(self.app_routes.proxy_middleware)
         table = self.app_routes.reload()  # first, because routes may be those of one host
-        site, _ = self.site_resolver.resolve_request(request)
+        site, _ = self.site_resolver.resolve_request(request, may_block=True)
         reason = UNTRUSTED_ROOT_REASON if request.root else UNTRUSTED_HOST_REASON
         if self.options.site_of_host is not None:
             reason = UNKNOWN_TENANT_REASON
@@ -219,7 +219,7 @@ class SitemapHandler:
         return document_response(document, request, now, max_age, tag, media_type=media_type)
 
     def _key_file(self, request: Request) -> Response | None:
-        site, _ = self.site_resolver.resolve_request(request)
+        site, _ = self.site_resolver.resolve_request(request, may_block=True)
         try:
             key = None if site is None else self.indexnow.key_file(site, request.path)
         except StoreError as error:

@@ -180,14 +180,14 @@ class ServiceInspection:
         base = self.options.site
         first = wanted or base or Site("http", "localhost", loopback=True)
         root = unquote(first.root) or self.app_routes.root_path
-        main, standing = self.site_resolver.resolve(first.scheme, first.host, root)
+        main, standing = self.site_resolver.resolve(first.scheme, first.host, root, may_block=True)
         if standing != "own" or main is None:
             if base is not None or (wanted and self.options.site_of_host):
                 return []
             main = Site(first.scheme, first.host, urls.root_of(root) or "", first.loopback)
         hosts = [base.host] if base else []
         hosts += sorted(host for host in self.app_routes.table.hosts if not host.startswith("*"))
-        others = (self.site_resolver.resolve(main.scheme, host, root)[0] for host in hosts)
+        others = (self.site_resolver.resolve(main.scheme, host, root, may_block=True)[0] for host in hosts)
         by_host = {main.routed: main}
         for other in others:
             if other is not None:

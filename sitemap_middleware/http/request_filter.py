@@ -66,7 +66,7 @@ def ignore_reason_of_line(method: str, *, query: bool) -> IgnoreReason | None:
 def ignore_reason_of_headers(headers: Iterable[tuple[str, str]]) -> IgnoreReason | None:
     """Why a request with these headers, whose names are in lower case, does not count; None if they are no reason."""
     accept = agent = destination = ""
-    is_prefetch = False
+    is_prefetch = has_host = False
     for name, value in headers:
         if name == "accept":
             accept = f"{accept},{value}" if accept else value
@@ -79,6 +79,10 @@ def ignore_reason_of_headers(headers: Iterable[tuple[str, str]]) -> IgnoreReason
                 return COOKIE
         elif name in PREFETCH_HEADERS:
             is_prefetch = True
+        elif name == "host":
+            if has_host:
+                return IgnoreReason("host", "named two hosts")
+            has_host = True
         elif (reason := ignore_reason_of_header(name, value)) is not None:
             return reason
     if destination and destination != "document" and not is_prefetch:

@@ -73,7 +73,7 @@ class ReportPages:
         if name == "style.css":
             return _respond(request, 200, STYLE, [("Content-Type", "text/css; charset=utf-8")])
         service, evaluation = self._service, None
-        site = service.site_resolver.resolve_request(request)[0]
+        site = service.site_resolver.resolve_request(request, may_block=True)[0]
         if site is None and service.options.site_of_host:  # the default one may be another tenant's
             return _respond(request, 404, UNKNOWN_TENANT_REASON.encode(), [_PLAIN])
         site = site or service.site_resolver.default_site()

@@ -59,21 +59,21 @@ class SiteResolver:
         self._made_room_at = -math.inf
         self._warn_once = WarnOnce()
 
-    def resolve_request(self, request: Request) -> tuple[Site | None, HostTrust]:
+    def resolve_request(self, request: Request, *, may_block: bool = False) -> tuple[Site | None, HostTrust]:
         """The site of a request, or None; and what its Host is to the site.
 
-        Behind a proxy, localhost is not a site: the public host has another name.
+        Behind a proxy, localhost is not a site: the public host has another name. For `may_block` see `Tenants.site`.
         """
         if request.root and request.has_dynamic_root:
             return None, "none"
-        site, trust = self.resolve(request.scheme, request.host, request.root)
+        site, trust = self.resolve(request.scheme, request.host, request.root, may_block=may_block)
         if site is not None and site.loopback and self._base is None and request.is_forwarded:
             trusted = (*self._allowed, *self._app_routes.trusted_hosts)
             if not urls.is_host_allowed(site.host, trusted):
                 return None, "none"
         return site, trust
 
-    def resolve(self, scheme: str, host: str, root: str) -> tuple[Site | None, HostTrust]:
+    def resolve(self, scheme: str, host: str, root: str, *, may_block: bool = False) -> tuple[Site | None, HostTrust]:
         """The site of a scheme, Host and root path, or None; and what the Host is to the site."""
         if self._routes_version != self._app_routes.version:
             self._own = BoundedCache(MAX_HOSTS)
@@ -81,20 +81,20 @@ class SiteResolver:
             self._routes_version = self._app_routes.version
         key = scheme, host, root
         cached = self._own.get(key)
-        site, trust = (cached, "own") if cached is not None else self._resolve_new(scheme, host, root)
+        site, trust = (cached, "own") if cached is not None else self._resolve_new(scheme, host, root, may_block)
         if site is not None and trust == "own" and self._tenants is None:
             self._own.put(key, site)
         if self._first is None and site is not None and (self._base is None or site.host == self._base.host):
             self._first = site
         return site, trust
 
-    def _resolve_new(self, scheme: str, host: str, root: str) -> tuple[Site | None, HostTrust]:
+    def _resolve_new(self, scheme: str, host: str, root: str, may_block: bool) -> tuple[Site | None, HostTrust]:
         base, normal, quoted = self._base, urls.normal_host(host, scheme), urls.root_of(root)
         if quoted is None or len(quoted) > MAX_ROOT_CHARS:
             return None, "none"
         if self._tenants is not None:
             # The scheme does not count: behind a proxy, that of the request may not be the site's.
-            tenant = normal and self._tenants.site(normal.removesuffix(":80").removesuffix(":443"))
+            tenant = normal and self._tenants.site(normal.removesuffix(":80").removesuffix(":443"), may_block=may_block)
             if not tenant:
                 return None, "none"
             return replace(tenant, root=quoted, routed=self._routed_host(tenant.host)), "own"
@@ -124,11 +124,13 @@ class SiteResolver:
         """Whether an app that believes a host from a proxy's header answers for the site itself."""
         if self._tenants is None or host == site.host:
             return urls.is_site_host(site, request_host, host)
-        return self.is_current(site, host)
+        return self.resolve(site.scheme, host, unquote(site.root))[0] == site
 
     def is_current(self, site: Site, host: str) -> bool:
-        """Whether a Host still stands for a site that it stood for."""
-        return self._tenants is None or self.resolve(site.scheme, host, unquote(site.root))[0] == site
+        """Whether a Host still stands for a site that it stood for. It may block."""
+        if self._tenants is None:
+            return True
+        return self.resolve(site.scheme, host, unquote(site.root), may_block=True)[0] == site
 
     # Limits
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextvars
+import threading
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -13,10 +15,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitemap_middleware import SitemapMiddleware, sitemap
+from sitemap_middleware.routing.tenants import MAX_WAITING_HOSTS
+from sitemap_middleware.util import is_on_event_loop
 
 from ..support.documents import locs
 from ..support.sample_sites import Clock, Page, SampleSite
-from ..support.wire import RequestSpec, wsgi
+from ..support.waiting import until
+from ..support.wire import RequestSpec, asgi_async, wsgi
 from .test_hosts import HOSTILE, SITEMAP
 
 BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
@@ -50,6 +55,7 @@ def test_no_tenant_sees_a_page_of_another(protocol: str, visits: list[tuple[int,
     expected: dict[tuple[str, str], set[str]] = {}
     for number, domain, root, page in visits:
         host = f"{number}.{domain}"
+        site.request(SITEMAP, host=host)  # so that the host is known: on an event loop the first visit does not count
         site.request(f"/p/{page}", host=host, root=root)
         base = site_of(host)
         expected.setdefault((host, root), set())
@@ -94,6 +100,61 @@ def test_function_is_called_once_a_minute_for_each_real_host(protocol: str) -> N
     assert calls == Counter([*once, "1.app.example", "1.shop.example"])
 
 
+def test_function_is_called_on_no_event_loop_and_pages_wait_for_no_answer() -> None:
+    loops, may_answer = list[bool](), threading.Event()
+
+    def ask_database(host: str) -> str | None:
+        loops.append(is_on_event_loop())
+        may_answer.wait(10)
+        return site_of(host)
+
+    site = tenants("asgi", ask_database, list_unseen=False)
+
+    async def visits() -> list[int]:
+        specs = [RequestSpec("/p/early", host=f"{number}.app.example") for number in range(300)]
+        return [(await asgi_async(site.app, spec)).status for spec in specs]
+
+    assert asyncio.run(visits()) == [200] * 300
+    until(lambda: loops)
+    assert loops == [False], "one host is asked for, and some wait"
+    may_answer.set()
+    until(lambda: len(loops) == 2 * MAX_WAITING_HOSTS)
+    site.request("/p/late", host="1.app.example")
+    site.app.flush()
+    assert site.locs(host="1.app.example") == ["https://1.shop.example/p/late"]
+    assert not any(loops)
+
+
+@BOTH
+def test_last_answer_counts_for_an_hour_while_the_function_fails(protocol: str) -> None:
+    answers: dict[str, Any] = {"1.app.example": "https://1.shop.example", "1.shop.example": "https://1.shop.example"}
+    site = tenants(protocol, lambda host: answers[host])
+
+    def statuses(*pauses: float) -> list[int]:
+        return [site.clock.pass_(pause) or site.request(SITEMAP, host="1.app.example").status for pause in pauses]
+
+    assert statuses(0) == [200]
+    known = answers.copy()
+    answers.clear()
+    assert statuses(61, 3_500, 61) == [200, 200, 404]
+    answers.update(known)
+    assert statuses(61) == [200]
+    answers["1.app.example"] = None
+    assert statuses(61) == [404]
+    answers.clear()
+    assert statuses(61) == [404], "the last answer was that it is no site"
+
+
+@BOTH
+def test_request_with_two_hosts_is_no_evidence(protocol: str) -> None:
+    site = tenants(protocol, list_unseen=False)
+    site.request(SITEMAP, host="1.app.example")
+    site.request("/p/x", host="1.app.example", headers=[("host", "2.app.example")])
+    assert site.app.stats()["ignored_host"] == 1
+    site.app.flush()
+    assert site.locs(host="1.app.example") == []
+
+
 VARIABLE = contextvars.ContextVar("VARIABLE", default="empty")
 
 
@@ -126,6 +187,7 @@ def test_what_is_no_base_url_is_logged_once_and_gives_no_site(
 def test_a_host_that_moves_takes_none_of_its_pages_along(protocol: str) -> None:
     owner = {"blog.example": "https://a.example", "a.example": "https://a.example", "b.example": "https://b.example"}
     site = tenants(protocol, owner.get, list_unseen=False)
+    site.request(SITEMAP, host="blog.example")
     site.request("/p/of-a", host="blog.example")
     site.app.flush()
     site.clock.pass_(2)
