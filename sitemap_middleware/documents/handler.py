@@ -219,6 +219,7 @@ class SitemapHandler:
         return document_response(document, request, now, max_age, tag, media_type=media_type)
 
     def _key_file(self, request: Request) -> Response | None:
+        self.buffer.ensure_thread()  # it learns of a key that another worker makes later
         site, _ = self.site_resolver.resolve_request(request, may_block=True)
         try:
             key = None if site is None else self.indexnow.key_file(site, request.path)

@@ -31,9 +31,6 @@ LOOK_SECONDS: Final = 5 * 60
 LEASE_SECONDS: Final = 60
 """Longer than the requests take together between which the lease is extended."""
 
-KEY_READ_SECONDS: Final = 5
-"""Seconds after which the key is read again, if a path may be that of a new one."""
-
 RENEWAL_SECONDS: Final = 2 * 60 * 60
 """The shortest time after which a refused key is replaced by another one."""
 
@@ -76,9 +73,8 @@ class IndexNow:
         self._worker_id = WorkerId()
         self._record: bytes | None = None
         """What the store has, as far as this process knows."""
-        self._key = ""
-        """The key in there; empty if there is none."""
-        self._key_read_at = -float(KEY_READ_SECONDS)
+        self._key: str | None = None
+        """The key in there when this process last looked: empty if there was none, None before the first look."""
         self._woken_at = options.clock()  # a process that ends soon sends nothing
         self._is_stopped = options.indexnow is False
         self._warn_once = WarnOnce()
@@ -98,21 +94,17 @@ class IndexNow:
             return path == f"/{self._option_key}.txt"
         if self._options.indexnow is not True or _OWN_KEY_PATH.fullmatch(path) is None:
             return False
-        return path == f"/{self._key}.txt" or self._is_key_old()
+        return self._key is None or path == f"/{self._key}.txt"
 
     def key_file(self, site: Site, path: str) -> str | None:
         """The key, if it is this path's; None for any other. It may block. Raises `StoreError`."""
         if site.base_url != self._site().base_url:
             return None
-        if self._option_key is None and self._is_key_old():
-            self._key_read_at = self._options.clock()  # first, so that others need not wait for a slow store
+        if self._option_key is None and self._key is None:
+            self._key = ""  # strangers may ask for any number of keys: once is enough, however slow the store is
             self._load(site)
         key = self._option_key or self._key
         return key if path == f"/{key}.txt" else None
-
-    def _is_key_old(self) -> bool:
-        """Whether another worker may have made a key since. Strangers may ask for any number of keys."""
-        return not 0 <= self._options.clock() - self._key_read_at < KEY_READ_SECONDS
 
     # When it runs
 
@@ -228,12 +220,10 @@ class IndexNow:
     def _send(self, site: Site, queue: Queue, urls: list[str]) -> bool:
         """Send some URLs, if everyone may hear of them now; whether further ones may be sent now."""
         now, most = self._now(), queue.notices[urls[0]].most
-        named = [url for url in urls if queue.notices[url].is_named]
-        others = [url for url in urls if not queue.notices[url].is_named]
-        public = {
-            *self._public_locs(site, named, unseen=False, gone=True),
-            *self._public_locs(site, others, unseen=True, gone=True),
-        }
+        public = set[str]()
+        for named in (True, False):  # what the app only names may be anything until its page is seen
+            some = [url for url in urls if queue.notices[url].is_named is named]
+            public.update(self._public_locs(site, some, unseen=not named, gone=True))
         queue.note(urls, now, most=most)  # what is not for everyone is looked at again in ten minutes
         self._save(site, queue)  # before it is sent: if this process dies meanwhile, nobody repeats it at once
         urls = [url for url in urls if url in public]
