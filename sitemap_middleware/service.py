@@ -125,6 +125,7 @@ class SitemapService(ServiceInspection):
             indexnow=self.indexnow,
             reasons=NoSitemapReasons(options, self._guarded_store),
             public_locs=self._public_locs,
+            has_pages=self._ingester.has_pages,
             request_pages=self._request_pages,
             on_error=self.log_fault,
         )
@@ -312,7 +313,10 @@ class SitemapService(ServiceInspection):
         """Request pages from the app, behind a request for the sitemap or within it."""
 
         def unvisited() -> list[str]:
-            return self._entries.paths_to_request(self._evaluation_context_now(site), observed=False)
+            context = self._evaluation_context_now(site)
+            paths = self._entries.paths_to_request(context, observed=False)
+            # One page has to show that the app knows a host, which a client may have invented.
+            return paths if self._ingester.has_pages(site) else [*paths, *self._entries.provided_examples(context)]
 
         def static_paths() -> list[str]:
             return self._entries.paths_to_request(self._evaluation_context_now(site), observed=True)

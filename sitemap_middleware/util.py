@@ -110,6 +110,10 @@ class BoundedCache(Generic[Key, Value]):
         """Return the value stored last under a key; None if it was evicted."""
         return self._values.get(key)
 
+    def values(self) -> list[Value]:
+        """All values."""
+        return list(self._values.values())
+
     def put(self, key: Key, value: Value) -> None:
         """Store a value."""
         self._values.pop(key, None)  # so that it is the last again

@@ -81,6 +81,8 @@ class SitemapHandler:
     indexnow: KeyFiles
     reasons: NoSitemapReasons
     public_locs: PublicLocs
+    has_pages: Callable[[Site], bool]
+    """Whether the app has answered for a site with a page, or settings name it. With `verify`, no other is served."""
     request_pages: Callable[[Request, Site, RefreshMarks], None]
     on_error: Callable[[str, Exception], None]
     """Logs an error of the middleware itself, raised while a request is served."""
@@ -274,6 +276,10 @@ class SitemapHandler:
 
         def publish(prepared: tuple[RobotsRules, RefreshMarks]) -> Document | None:
             rules, marks = prepared
+            if not self.has_pages(site):
+                if self.options.verify:
+                    return None
+                self.site_resolver.note_page(site)  # nobody asks: it is listed on the developer's word, but counts
             return self.publisher.find_document(site, table, rules, request, path=path, marks=marks)
 
         try:

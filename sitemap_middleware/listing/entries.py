@@ -5,14 +5,17 @@ from __future__ import annotations
 import re
 import reprlib
 from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from contextvars import Context
 from datetime import date
 from functools import partial
 from hashlib import blake2b
+from itertools import islice
 from typing import Final
 
 from ..evidence.dates import w3c
 from ..evidence.lastmod import ChangefreqResult, LastmodResult, changefreq, futurity, lastmod
+from ..exceptions import ValuesError
 from ..http.messages import AsyncCollector
 from ..http.urls import loc_of
 from ..models import Page, Provider, Route, Site, SitemapUrl
@@ -21,7 +24,7 @@ from ..options.table import Options
 from ..protocol.value_checks import validate_date
 from ..routing.language_versions import version_of
 from ..routing.route_table import RouteTable
-from ..util import WarnOnce, in_pieces
+from ..util import BoundedCache, WarnOnce, in_pieces
 from .candidates import (
     PIECE_PAGES,
     Candidate,
@@ -34,7 +37,7 @@ from .candidates import (
 from .extended_entries import NO_SOURCES, extended, shown_extensions
 from .policy import EvaluationContext, ListingPolicy
 from .provider_items import ProviderReport
-from .provider_reader import Providers
+from .provider_reader import MAX_ENUMERATIONS, Providers
 from .site_signals_cache import Parts, SiteSignalsCache
 
 HOME, HUB, ARTICLE, OTHER, HOUSEKEEPING = 1.0, 0.8, 0.6, 0.5, 0.3
@@ -59,7 +62,7 @@ class EntryBuilder:
         self._reads_pages = options.images > 0 or options.alternates
         self._providers = providers
         self._site_signals = SiteSignalsCache()
-        self._skipped: dict[tuple[str, str], int] = {}
+        self._skipped = BoundedCache[tuple[str, str], int](MAX_ENUMERATIONS)
         """By base URL and provider: items left out of the latest enumeration."""
         self._warn_once = WarnOnce()
 
@@ -108,6 +111,16 @@ class EntryBuilder:
             if (observed and candidate.page is not None) or self.policy.evaluate(context, candidate)[1].unverified
         ]
 
+    def provided_examples(self, context: EvaluationContext) -> Iterator[str]:
+        """The decoded path of the first page of each provider."""
+        for provider, routes in context.providers.values():
+            with suppress(ValuesError):  # who lists its pages gets the error
+                yield from (
+                    decode_path(candidate.path)
+                    for candidate in islice(self.provider_candidates(context, provider, routes, ProviderReport()), 1)
+                    if candidate.loc is None
+                )
+
     # Entries
 
     def route_entries(self, context: EvaluationContext, section: str | None) -> Iterator[SitemapUrl]:
@@ -123,7 +136,7 @@ class EntryBuilder:
         report = ProviderReport()
         yield from self._entries(context, self.provider_candidates(context, provider, routes, report))
         self._warn_of_items(provider, report)
-        self._skipped[context.snapshot.site.base_url, provider.place] = report.skipped
+        self._skipped.put((context.snapshot.site.base_url, provider.place), report.skipped)
 
     def learned_entries(
         self, context: EvaluationContext, pages: Collection[Page]

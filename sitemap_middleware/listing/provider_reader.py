@@ -42,7 +42,7 @@ from ..http.messages import AsyncCollector
 from ..models import Context, PathBuilder, Provider, Route, Site
 from ..options.entry import unread
 from ..protocol.extensions import leave_out
-from ..util import WarnOnce, reset_after_fork, yield_to_other_threads
+from ..util import BoundedCache, WarnOnce, reset_after_fork, yield_to_other_threads
 from .provider_items import Item, ProvidedPage, ProviderReport, as_values_error, pages_of_item, read_item
 
 ITEM_TIMEOUT_SECONDS: Final = 10.0
@@ -66,6 +66,9 @@ THREAD_BATCH_SECONDS: Final = 0.1
 LOOP_BATCH_SECONDS: Final = 0.01
 """The same on an event loop: a source that never waits keeps the loop for so long."""
 
+MAX_ENUMERATIONS: Final = 1000
+"""Enumerations whose paths are remembered, each of one provider for one site."""
+
 _MAX_QUEUED_BATCHES: Final = 2
 
 
@@ -78,7 +81,7 @@ class Providers:
         """When a provider hung last, and the thread that called it."""
         self._returned = weakref.WeakSet[Any]()
         """The iterators that providers returned: they are exhausted."""
-        self._paths: dict[tuple[str, Provider], set[int]] = {}
+        self._paths = BoundedCache[tuple[str, Provider], set[int]](MAX_ENUMERATIONS)
         """By store key and provider: the hashes of the paths of the latest enumeration that came to its end."""
         self._queues = set[BatchQueue]()
         self._warn_once = WarnOnce()
@@ -123,7 +126,7 @@ class Providers:
         except ValuesError as error:
             report.failure = ValuesError(f"the values of {provider.place} failed: {error}")
             raise report.failure from error.__cause__
-        self._paths[site.store_key, provider] = paths
+        self._paths.put((site.store_key, provider), paths)
 
     def gave(self, site: Site, provider: Provider, path: str) -> bool | None:
         """Whether a provider gave a percent-encoded path when this process last read it to its end; None if never."""
@@ -134,7 +137,7 @@ class Providers:
         self, site: Site, provider: Provider, routes: Sequence[Route], async_collector: AsyncCollector | None
     ) -> None:
         """Read a provider whose routes match no path before it is read, unless this process has read it."""
-        if provider.examples and (site.store_key, provider) not in self._paths:
+        if provider.examples and self._paths.get((site.store_key, provider)) is None:
             with suppress(ValuesError):  # the next reader of its pages gets the error
                 deque(self.pages(site, provider, routes, async_collector, ProviderReport()), maxlen=0)
 

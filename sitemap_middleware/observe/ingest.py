@@ -126,10 +126,10 @@ class Ingester:
                 by_site[key].site = response.site
                 by_site[key].seen.append((response, observation))
         for site_batch in by_site.values():
-            if site_batch.seen and self._has_pages(site_batch.site):
+            if site_batch.seen and self.has_pages(site_batch.site):
                 self._merge(site_batch)
 
-    def _has_pages(self, site: Site) -> bool:
+    def has_pages(self, site: Site) -> bool:
         """Whether the app has answered for a site with a page, now or before, or settings name the site.
 
         Clients can invent any number of hosts. Those that the app answers with no page are not kept.

@@ -24,9 +24,9 @@ MAX_HOSTS: Final = 1000
 MAX_ROOT_CHARS: Final = 255
 """Maximum length of a root path."""
 
-MAX_SITES: Final = 1000
-"""Sites of one process besides those that settings name in full: below a wildcard, at root paths or at ports, which
-clients can invent."""
+MAX_SITES: Final = 10_000
+"""Sites of one process besides those that settings name in full: below a wildcard, of a function, at root paths or at
+ports, which clients can invent."""
 
 REPLACE_SECONDS: Final = 60
 """Seconds until another site makes room: of each that clients invent, the store keeps a few rows."""
@@ -146,8 +146,7 @@ class SiteResolver:
             return True
         named = (*self._allowed, *self._app_routes.trusted_hosts)
         is_named = (
-            self._tenants is not None
-            or _is_named_by_route(site)
+            _is_named_by_route(site)
             or (self._base is not None and site.host == self._base.host)
             or site.host in (pattern.removeprefix(".") for pattern in named)
         )

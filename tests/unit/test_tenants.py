@@ -15,7 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitemap_middleware import SitemapMiddleware, sitemap
+from sitemap_middleware.routing import hosts
 from sitemap_middleware.routing.tenants import MAX_WAITING_HOSTS
+from sitemap_middleware.stores.sqlite import MemoryStore
 from sitemap_middleware.util import is_on_event_loop
 
 from ..support.documents import locs
@@ -153,6 +155,34 @@ def test_request_with_two_hosts_is_no_evidence(protocol: str) -> None:
     assert site.app.stats()["ignored_host"] == 1
     site.app.flush()
     assert site.locs(host="1.app.example") == []
+
+
+@pytest.mark.parametrize("options", [{"base_url": "https://{}".format}, {"allowed_hosts": [".example.com"]}])
+def test_invented_hosts_get_no_sitemap_and_leave_nothing(options: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, app = MemoryStore(), Flask("tenants", static_folder=None)
+
+    @app.get("/loaves/<name>")
+    @sitemap(values=lambda: ["dark", "light"])
+    def loaf(name: str) -> str:
+        if request.host != "real.example.com":
+            abort(404)
+        return name
+
+    middleware = SitemapMiddleware(app, store=store, clock=Clock(), **options)
+
+    def answer(host: str) -> int:
+        return wsgi(middleware, RequestSpec(SITEMAP, host=host)).status
+
+    assert {answer(f"h{number}.example.com") for number in range(20)} == {404}
+    assert [key for key in store.sites() if "h" in key.partition("://")[2].partition(".")[0]] == []
+    assert answer("real.example.com") == 200
+
+
+def test_sites_of_a_function_count_against_the_limit_of_sites(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hosts, "MAX_SITES", 20)
+    site = tenants("wsgi", verify=True)
+    statuses = [site.request(SITEMAP, host=f"{number}.app.example").status for number in range(25)]
+    assert statuses == [200] * 21 + [404] * 4
 
 
 VARIABLE = contextvars.ContextVar("VARIABLE", default="empty")
