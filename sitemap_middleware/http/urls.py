@@ -288,9 +288,12 @@ def absolute_url(base: str, reference: str) -> str | None:
 
 
 def own_reference(site: Site, loc: str, reference: str) -> str | None:
-    """The encoded path and query of a URL in the page at `loc`; None if its scheme or its host is another."""
-    url, origin = absolute_url(loc, reference), f"{site.scheme}://{site.host}"
-    return url.removeprefix(origin) if url is not None and url.startswith(f"{origin}/") else None
+    """The encoded path and query of a URL in the page at `loc`; None if its host or port is another.
+
+    Behind a proxy, apps often write http in the URLs of a site that has https.
+    """
+    _, _, rest = (absolute_url(loc, reference) or "").partition("://")
+    return rest.removeprefix(site.host) if rest.startswith(f"{site.host}/") else None
 
 
 def canonical_hint(path: str, canonical: str) -> str:

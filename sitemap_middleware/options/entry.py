@@ -153,8 +153,9 @@ def checked_values(value: object, place: str, section: str | None = None) -> Pro
         raise OptionError(f"{place}: values={name} is a single item; give a list")
     if not callable(value):
         raise OptionError(f"{place}: values={name} is not iterable; give an iterable, or a callable that returns one")
-    # One that can do without it gets it, too: else it may give the pages of all sites.
-    takes_base_url = _accepts(value, base_url="")
+    # One that can do without it gets it, too: else it may give the pages of all sites. One that takes any arguments may
+    # hand them on, and does not.
+    takes_base_url = _accepts(value, base_url="") and "base_url" in inspect.signature(value).parameters
     if takes_base_url or _accepts(value):
         return Provider(value, place, section, takes_base_url=takes_base_url)
     raise OptionError(

@@ -109,7 +109,7 @@ def of_one_page(html: str, **options: Any) -> list[str]:
                 "<main><img src=https://cdn.example/c.png><img src=https://www.example.com/w.png>"
                 "<img src=https://example.com:8443/p.png><img src=http://example.com/h.png></main>"
             ),
-            [],
+            ["/h.png"],
         ),
         (
             page(

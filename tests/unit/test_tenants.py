@@ -272,7 +272,6 @@ def test_own_requests_and_values_are_those_of_the_tenant(shop: tuple[Flask, Site
     [
         lambda base_url: POSTS[base_url],
         lambda base_url=None: POSTS.get(base_url, ["a", "b"]),
-        lambda **of: POSTS.get(of.get("base_url", ""), ["a", "b"]),
     ],
 )
 def test_values_that_can_be_told_the_site_are_told_it(values: Any) -> None:
@@ -281,6 +280,13 @@ def test_values_that_can_be_told_the_site_are_told_it(values: Any) -> None:
     middleware = SitemapMiddleware(app, base_url="https://{}".format, store="memory://", clock=Clock())
     for base, (name,) in POSTS.items():
         assert locs(wsgi(middleware, RequestSpec(SITEMAP, host=base[8:])).body) == [f"{base}/{name}"]
+
+
+def test_values_that_hand_on_their_arguments_are_told_nothing() -> None:
+    app = Flask("posts")
+    app.add_url_rule("/<name>", "post", sitemap(values=lambda **of: [str(of)])(lambda name: name))
+    middleware = SitemapMiddleware(app, base_url="https://a.example", store="memory://", clock=Clock())
+    assert locs(wsgi(middleware, RequestSpec(SITEMAP, host="a.example")).body) == ["https://a.example/%7B%7D"]
 
 
 def test_unknown_host_gets_no_report_of_any_tenant(shop: tuple[Flask, SitemapMiddleware]) -> None:
