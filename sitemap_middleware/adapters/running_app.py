@@ -5,7 +5,6 @@ Starlette's TestClient is not used: it fails on apps without a lifespan, and nee
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from concurrent.futures import Executor, ThreadPoolExecutor
@@ -22,6 +21,7 @@ from werkzeug.wrappers import Request
 from ..exceptions import SitemapError
 from ..http.messages import PROBE_USER_AGENT, WAIT_SECONDS_KEY, AsyncCollector, Response
 from ..models import Site
+from ..util import is_on_event_loop
 from .asgi_client import ResponseCollector
 from .event_loop_and_threads import collect_on_loop
 
@@ -98,11 +98,7 @@ def _send_to_wsgi(executor: Executor, app: Any, request: Request) -> Response:
 
     Without a running loop, it stays on the caller's thread, because databases of tests belong to their thread.
     """
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return _response(app, request)
-    return executor.submit(_response, app, request).result()
+    return executor.submit(_response, app, request).result() if is_on_event_loop() else _response(app, request)
 
 
 def _response(app: Any, request: Request) -> Response:

@@ -16,8 +16,8 @@ from urllib.parse import urljoin, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import httpx
-from werkzeug.http import parse_date
 
+from ..http.messages import retry_after_seconds
 from ..http.robots_parser import MAX_ROBOTS_BYTES, ROBOTS_PATH
 from .clients import USER_AGENT, Failure, Response, Robots, follow
 from .values import check_loc, is_local
@@ -129,7 +129,7 @@ class WebClient:
             attempt += 1
             has_failed = not response.status
             attempts = 1 if has_failed and host.is_down else ATTEMPTS
-            wait = max(float(2**attempt), _retry_after(response))
+            wait = max(float(2**attempt), retry_after_seconds(response.header("retry-after"), time.time()))
             is_transient = response.status in _TRANSIENT or (has_failed and response.failure is not Failure.LOCAL)
             if not is_transient or attempt >= attempts or wait > MAX_WAIT_SECONDS:
                 host.is_down = has_failed
@@ -181,15 +181,6 @@ def _is_proxied(url: str) -> bool:
     """Whether a proxy requests a URL, which finds the address of its host by itself."""
     parts, proxies = urlsplit(url), getproxies()
     return bool(proxies.get(parts.scheme) or proxies.get("all")) and not proxy_bypass(parts.hostname or "")
-
-
-def _retry_after(response: Response) -> float:
-    """The seconds that a Retry-After header asks for; 0 if there is none."""
-    text = response.header("retry-after").strip()
-    if text.isascii() and text.isdigit():
-        return float(text[:10])
-    date = parse_date(text)
-    return date.timestamp() - time.time() if date is not None else 0.0
 
 
 def _failure(error: Exception, response: Response) -> tuple[Failure, str]:

@@ -26,7 +26,7 @@ from .command_target import INSPECTION_WAIT_SECONDS, Target, open_target, report
 from .terminal import CommandError, console, print_line, print_notes, print_rows, progress
 
 if TYPE_CHECKING:  # it needs the extra publish
-    from .publishing import Change
+    from .publishing import ObjectChange
 
 _out_option = functools.partial(
     click.option,
@@ -100,7 +100,7 @@ def build(app: Any, *, out: Path | None, to: str | None, public_url: str | None,
 
 
 def _print_changes(
-    changes: list[Change], documents: int, site: Site, public: Site, path: str, *, as_json: bool
+    changes: list[ObjectChange], documents: int, site: Site, public: Site, path: str, *, as_json: bool
 ) -> None:
     location, size = f"{public.base_url}{quote_path(path)}", sum(change.size for change in changes)
     if as_json:

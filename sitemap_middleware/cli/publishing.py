@@ -41,7 +41,7 @@ _RETRY: Final[Any] = {"max_retries": 4, "retry_timeout": timedelta(seconds=30)}
 """Without credentials, the drivers ask an address that only the cloud's own machines reach: that must end soon."""
 
 
-class Change(NamedTuple):
+class ObjectChange(NamedTuple):
     """An object that was put or deleted."""
 
     action: str
@@ -97,7 +97,7 @@ class Bucket:
             text = str(error)
             reason = text.partition("\n")[0][:400]
             if "404 Not Found" in text:
-                reason = "there is no such bucket: create it, or correct the URL"
+                reason = "the bucket does not exist: create it, or correct the URL"
             elif re.search(r"169\.254|[Tt]oken|[Cc]redential|Account must|40[13] ", reason):
                 needed = f"{SCHEMES[self._scheme]} must name an account that may list, get, put and delete objects"
                 reason = f"{needed} ({reason})"
@@ -113,7 +113,7 @@ def publish(
     now: int,
     max_age: int,
     on_progress: Callable[[int, int | None], None],
-) -> list[Change]:
+) -> list[ObjectChange]:
     """Put the documents of a sitemap, gzipped, by their decoded paths, the sitemap itself last; return the changes.
 
     The index names documents below `site_url`; readers find the bucket at `public_url`, and may cache the sitemap
@@ -129,11 +129,11 @@ def publish(
     named = {posixpath.basename(unquote(unescape(loc.decode(errors="replace")))) for loc in LOC.findall(before)}
     live = {name for name in existing if posixpath.basename(name) in named}
 
-    changes: list[Change] = []
+    changes: list[ObjectChange] = []
 
     def put(name: str, content: bytes, media_type: str, cache_control: str) -> None:
         bucket.put(name, content, media_type, cache_control)
-        changes.append(Change("put", name, len(content)))
+        changes.append(ObjectChange("put", name, len(content)))
 
     names: dict[str, str] = {}
     for count, part in enumerate(parts):
@@ -164,7 +164,7 @@ def publish(
         put(root, sitemap, "application/xml", f"public, max-age={max_age}")
     if expired:
         bucket.delete(expired)
-    return [*changes, *(Change("deleted", name, 0) for name in expired)]
+    return [*changes, *(ObjectChange("deleted", name, 0) for name in expired)]
 
 
 def _loc(url: str, name: str) -> bytes:

@@ -1,8 +1,8 @@
 """Changes: what a new rendering of a part shows that the one before did not.
 
-Deployments and template changes move no lastmod, and so are no changes. The first rendering of a part tells of none:
-what was there before is not new. Nor is what cannot be told from a changed setting, or from a store that lost a page.
-Settings and pages may change after that, so whoever tells of a change looks again whether it `may_be_told`.
+Deployments and template changes do not change a lastmod, so they are not recorded. Neither are the first rendering of a
+part, and differences that a changed setting or a lost store may have caused. A recorded change may be outdated: callers
+check each URL by `may_be_told` before they publish it.
 Pure functions; every time is passed in, as POSIX seconds by the store's clock.
 """
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, Protocol
 
 from ..evidence.dates import SECONDS_PER_DAY
 from ..evidence.observations import HTML_TYPES
@@ -19,7 +19,7 @@ from ..evidence.page_verdict import is_gone, page_verdict
 from ..listing.candidates import SiteSnapshot, decode_path
 from ..listing.evaluated_urls import end_of, first_good_at
 from ..listing.policy import ListingPolicy
-from ..models import Page
+from ..models import Page, Site
 
 KEPT_SECONDS: Final = 30 * SECONDS_PER_DAY
 """How long a change is kept."""
@@ -35,10 +35,18 @@ QUIET_SECONDS: Final = SECONDS_PER_DAY
 
 MIN_SETTLE_SECONDS: Final = 10 * 60
 MAX_SETTLE_SECONDS: Final = 60 * 60
-"""A new date counts when it has stayed for so long: what moves all the time tells of nothing, nor do quick edits."""
+"""Seconds for which a new lastmod must stay the same before the change counts. So pages that change all the time are
+never announced, and a series of quick edits once."""
 
 PageLookup = Callable[[Collection[str]], Mapping[str, Page | None]]
 """Of these locs, those that the settings and robots.txt let be listed, each with its page if that was observed."""
+
+
+class PublicLocs(Protocol):
+    """Looks up which locs everyone may see now."""
+
+    def __call__(self, site: Site, locs: Collection[str], *, unseen: bool, gone: bool = False) -> Collection[str]:
+        """Those that settings, robots.txt and their pages allow; see `may_be_told`. Raises `StoreError`."""
 
 
 class Change(NamedTuple):

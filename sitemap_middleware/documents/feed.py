@@ -1,4 +1,4 @@
-"""The feed of the latest changes, in Atom (RFC 4287). Search engines take it as a sitemap of what is new."""
+"""The feed of the latest changes, in Atom (RFC 4287). Search engines accept feeds as sitemaps of recent changes."""
 
 from __future__ import annotations
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, replace
 from functools import partial
 from secrets import token_bytes
-from typing import Final, Protocol
+from typing import Final
 
 from ..exceptions import StoreError
 from ..http.messages import DOCUMENT_SUFFIXES, NOINDEX_HEADER, Request, Response
 from ..http.robots_parser import DISALLOW_ALL, ROBOTS_PATH, RobotsRules
+from ..indexnow.sender import IndexNow
 from ..models import Site
 from ..observe.buffer import ResponseBuffer
 from ..observe.refresh import Refresher, RefreshMarks
@@ -23,6 +24,7 @@ from ..routing.current_routes import AppRoutes
 from ..routing.hosts import SiteResolver
 from ..routing.route_table import GONE_SECTION, RouteTable
 from ..util import resolve, run_in_background
+from .changes import PublicLocs
 from .feed import ATOM_TYPE, MAX_FEED_ENTRIES, atom
 from .no_sitemap_reasons import (
     HIDDEN_SITE_REASON,
@@ -50,23 +52,6 @@ RETRY_AFTER_SECONDS: Final = 60
 log: logging.Logger = logging.getLogger("sitemap_middleware")
 
 
-class KeyFiles(Protocol):
-    """Knows the files that prove to search engines whose site it is."""
-
-    def is_key_path(self, path: str) -> bool:
-        """Whether a path may be that of such a file. It costs almost nothing."""
-
-    def key_file(self, site: Site, path: str) -> str | None:
-        """What it has; None if there is none. It may block. Raises `StoreError`."""
-
-
-class PublicLocs(Protocol):
-    """Looks up which locs everyone may see now."""
-
-    def __call__(self, site: Site, locs: Collection[str], *, unseen: bool, gone: bool = False) -> Collection[str]:
-        """Those that settings, robots.txt and their pages allow; see `may_be_told`. Raises `StoreError`."""
-
-
 @dataclass(kw_only=True, eq=False)
 class SitemapHandler:
     """Finds the site of a request, and serves its document: from memory if it is fresh, else brought up to date."""
@@ -78,7 +63,7 @@ class SitemapHandler:
     publisher: Publisher
     buffer: ResponseBuffer
     refresher: Refresher
-    indexnow: KeyFiles
+    indexnow: IndexNow
     reasons: NoSitemapReasons
     public_locs: PublicLocs
     has_pages: Callable[[Site], bool]

@@ -16,6 +16,8 @@ MAX_DELAY_SECONDS: Final = 6 * 60 * 60
 _CONCLUSIVE_STATUSES: Final = frozenset({300, 301, 302, 303, 307, 308, 401, 402, 403, 404, 405, 410, 451})
 """Statuses other than 2xx that describe the page rather than the request."""
 
+NOINDEX_HEADER_REFUSAL: Final = "its X-Robots-Tag says noindex"
+NOINDEX_META_REFUSAL: Final = "its robots meta tag says noindex"
 _CANONICAL_REFUSAL: Final = "its canonical URL is another: "
 _REFRESH_REFUSAL: Final = "it leads to another page at once: "
 

@@ -11,7 +11,14 @@ from typing import Final, NamedTuple
 
 from ..models import Page, Route, SitemapUrl
 from .dates import w3c_from_timestamp
-from .observations import HTML_TYPES, INDEXABLE_TYPES, refusal_kind, refused_canonical
+from .observations import (
+    HTML_TYPES,
+    INDEXABLE_TYPES,
+    NOINDEX_HEADER_REFUSAL,
+    NOINDEX_META_REFUSAL,
+    refusal_kind,
+    refused_canonical,
+)
 from .value_history import VOLATILE, Run
 
 
@@ -29,6 +36,7 @@ class Verdict(NamedTuple):
 GONE_STATUSES: Final = frozenset({404, 410})
 """Statuses that tell every visitor that the page does not exist."""
 
+_NOINDEX_REFUSALS: Final = frozenset({NOINDEX_HEADER_REFUSAL, NOINDEX_META_REFUSAL})
 _EXPIRED: Final = Verdict(False, "its unavailable_after has passed")
 
 
@@ -69,7 +77,7 @@ def is_listable(page: Page) -> bool:
 
 def is_gone(page: Page) -> bool:
     """Whether the page told every visitor that it does not exist, or is not to be indexed."""
-    return page.status in GONE_STATUSES or (page.status == 200 and page.refusal.endswith(" says noindex"))
+    return page.status in GONE_STATUSES or (page.status == 200 and page.refusal in _NOINDEX_REFUSALS)
 
 
 def other_canonical(page: Page) -> str | None:

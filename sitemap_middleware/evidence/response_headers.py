@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from ..models import RawHeaders
 from .dates import SECONDS_PER_DAY, timestamp_of
+from .observations import NOINDEX_HEADER_REFUSAL
 
 _MAX_VALUE_CHARS: Final = 8192
 """Characters of a header that are read."""
@@ -104,7 +105,7 @@ class ResponseHeaders:
         on more than the request (RFC 9110, section 12.5.5).
         """
         if self.robots.noindex:
-            return "its X-Robots-Tag says noindex"
+            return NOINDEX_HEADER_REFUSAL
         if any(map(_PRIVATE.search, self.get_all("cache-control"))):
             return "its Cache-Control says private"
         if self.get_last("content-disposition").partition(";")[0].strip().lower() == "attachment":

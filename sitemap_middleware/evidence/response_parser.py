@@ -15,7 +15,14 @@ from ..http.captured_response import MAX_HTML_BYTES, OBSERVED_STATUSES, Captured
 from ..http.urls import is_page_url, is_same_page, is_same_path, own_paths, path_digest
 from .dates import parse_last_modified
 from .html_facts import HtmlFacts, is_text, parse_html
-from .observations import HTML_TYPES, INDEXABLE_TYPES, Observation, canonical_refusal, refresh_refusal
+from .observations import (
+    HTML_TYPES,
+    INDEXABLE_TYPES,
+    NOINDEX_META_REFUSAL,
+    Observation,
+    canonical_refusal,
+    refresh_refusal,
+)
 from .response_headers import ResponseHeaders
 from .shown_facts import NOTHING, Wanted, facts
 
@@ -99,7 +106,7 @@ def parse_response(
     html = _read_html(captured, headers, own_path, wanted)
     if html is None:
         return observation._replace(unread_reason=undecodable)
-    said = "its robots meta tag says noindex" if html.noindex else ""
+    said = NOINDEX_META_REFUSAL if html.noindex else ""
     if html.is_api_documentation:
         said = said or "it is the documentation of an API, by Swagger UI, Redoc or RapiDoc"
     html_refusal = _refusal(said, html.instant_refresh, [html.canonical] if html.canonical else [], loc, is_own_url)

@@ -7,6 +7,8 @@ from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple, Protocol
 
+from werkzeug.http import parse_date
+
 from ..models import Context, Headers, RoutingHeaders
 from .header_rules import IgnoreReason
 from .proxies import PROXY_HEADERS, is_proxy_header, is_routing_header
@@ -48,6 +50,17 @@ MAX_PROBE_BYTES: Final = 1024 * 1024
 
 GENERATING_HEADER: Final = ("X-Sitemap-Status", "generating")
 """The header of a 503 response if the document is being generated: the client should request it again."""
+
+
+def retry_after_seconds(text: str, now: float) -> float:
+    """Seconds that a Retry-After header asks to wait, as a number or a date (RFC 9110, section 10.2.3); 0 if it asks
+    for none. `now` is in POSIX seconds.
+    """
+    text = text.strip()
+    if text.isascii() and text.isdigit():
+        return float(text[:10])
+    date = parse_date(text)
+    return 0.0 if date is None else max(0.0, date.timestamp() - now)
 
 
 class AppTerminated(Exception):

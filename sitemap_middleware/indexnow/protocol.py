@@ -5,14 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from concurrent.futures import Future
-from email.message import Message
 from functools import partial
 from http.client import HTTPException
 from typing import Any, Final, Literal, NamedTuple
 from urllib.error import HTTPError
 from urllib.request import HTTPRedirectHandler, Request, build_opener
-
-from werkzeug.http import parse_date
 
 from ..http.messages import PROBE_USER_AGENT
 from ..util import resolve, run_in_background
@@ -25,10 +22,10 @@ TIMEOUT_SECONDS: Final = 10.0
 
 MAX_ANSWER_BYTES: Final = 4096
 
-MAX_RETRY_AFTER_SECONDS: Final = 24 * 60 * 60
-
 Outcome = Literal["received", "wait", "invalid", "limited", "burnt", "failed"]
 """Taken; not taken yet, as the key is not checked; not valid; too many; the key is refused for ever; none of these."""
+
+_OUTCOMES: Final[dict[int, Outcome]] = {200: "received", 202: "wait", 400: "invalid", 422: "invalid", 429: "limited"}
 
 
 class Answer(NamedTuple):
@@ -71,13 +68,11 @@ def _request(url: str, method: str, body: bytes | None) -> Answer:
         except HTTPError as error:
             response = error
         with response:
-            return Answer(response.status, response.read(MAX_ANSWER_BYTES), _field(response.headers, "Retry-After"))
+            return Answer(
+                response.status, response.read(MAX_ANSWER_BYTES), str(response.headers.get("Retry-After", ""))
+            )
     except (OSError, HTTPException, ValueError) as error:
         return Answer(0, str(error).encode("utf-8", "replace"))
-
-
-def _field(headers: Message, name: str) -> str:
-    return str(headers.get(name, ""))
 
 
 def notify(endpoint: str, host: str, key: str, key_url: str, urls: Sequence[str]) -> Answer:
@@ -88,24 +83,6 @@ def notify(endpoint: str, host: str, key: str, key_url: str, urls: Sequence[str]
 
 def outcome_of(answer: Answer) -> Outcome:
     """What an engine's answer means."""
-    if answer.status == 200:
-        return "received"
-    if answer.status == 202:
-        return "wait"
-    if answer.status in (400, 422):
-        return "invalid"
-    if answer.status == 429:
-        return "limited"
     if answer.status == 403 and answer.body.lstrip().startswith(b"{"):  # else it is a proxy's, or a firewall's
         return "wait" if b"SiteVerificationNotCompleted" in answer.body else "burnt"
-    return "failed"
-
-
-def retry_after_seconds(answer: Answer, now: int) -> int:
-    """How long an answer asks to wait, as a number or a date; 0 if it does not ask."""
-    if answer.retry_after.strip().isdecimal():
-        seconds = int(answer.retry_after[:9])
-    else:
-        date = parse_date(answer.retry_after)
-        seconds = 0 if date is None else int(date.timestamp()) - now
-    return min(max(seconds, 0), MAX_RETRY_AFTER_SECONDS)
+    return _OUTCOMES.get(answer.status, "failed")

@@ -14,7 +14,6 @@ from secrets import randbelow, token_hex
 from typing import Final, Literal, NamedTuple
 
 from ..documents.changes import KEPT_SECONDS, Change
-from .protocol import MAX_RETRY_AFTER_SECONDS
 
 MAX_URLS: Final = 10_000
 """URLs that are kept, and so those of one request. If more wait, the oldest are left to the sitemap."""
@@ -33,6 +32,9 @@ KEY_CHECKS: Final = 3
 and engines fetch it once."""
 
 CHECK_SECONDS: Final = 60
+
+MAX_RETRY_AFTER_SECONDS: Final = 24 * 60 * 60
+"""The longest pause that an engine can ask for."""
 
 MAX_PAUSE_SECONDS: Final = 6 * 60 * 60
 """The longest pause after failures in a row."""
@@ -135,14 +137,14 @@ class Queue:
         """Whether nothing is to be requested now."""
         return 0 < self.retry_at - now <= MAX_RETRY_AFTER_SECONDS  # a later time is that of a clock that was wrong
 
-    def pause(self, now: int, seconds: int = 0) -> None:
+    def pause(self, now: int, seconds: float = 0) -> None:
         """Request nothing for so many seconds, and longer after each failure, by chance: all sites would come at once.
 
         The longest pause is several hours.
         """
         pause = min(REPEAT_SECONDS * 2**self.failures, MAX_PAUSE_SECONDS)
         self.failures = min(self.failures + 1, 20)
-        self.retry_at = now + max(pause + randbelow(pause // 4), seconds)
+        self.retry_at = now + max(pause + randbelow(pause // 4), min(int(seconds), MAX_RETRY_AFTER_SECONDS))
 
     def renew(self, key: str) -> None:
         """Begin with another key; what waits is told under that."""

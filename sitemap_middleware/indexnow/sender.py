@@ -8,16 +8,16 @@ from collections.abc import Callable, Mapping
 from secrets import token_hex
 from typing import Final
 
-from ..documents.changes import Change
-from ..documents.handler import PublicLocs
+from ..documents.changes import Change, PublicLocs
 from ..exceptions import StoreError
+from ..http.messages import retry_after_seconds
 from ..http.robots_parser import RobotsRules
 from ..http.urls import loc_of, quote_path
 from ..models import Site
 from ..options.table import Options
 from ..stores.base import Store
 from ..util import FaultLog, ForkSafeLock, WarnOnce, WorkerId, run_in_background
-from .protocol import DEFAULT_ENDPOINT, Answer, notify, outcome_of, request, retry_after_seconds
+from .protocol import DEFAULT_ENDPOINT, Answer, notify, outcome_of, request
 from .queue import KEY_CHECKS, RECORD_NAME, STATES, Queue, decoded_queue
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
@@ -244,7 +244,7 @@ class IndexNow:
             queue.pause(now, RENEWAL_SECONDS)
             self._warn_of_key()
         else:
-            queue.pause(now, retry_after_seconds(answer, now))
+            queue.pause(now, retry_after_seconds(answer.retry_after, now))
             if outcome == "wait":
                 queue.state = "verifying"
             elif outcome == "limited":

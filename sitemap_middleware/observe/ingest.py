@@ -338,8 +338,7 @@ def save_observations(
     until = time.monotonic() + CONTENTION_SECONDS
     while time.monotonic() < until:
         version = store.version(site)
-        stored = store.find(site, paths)
-        merged = merge_batch(stored, observations, now)
+        merged = merge_batch(store.find(site, paths), observations, now)
         if not merged.pages:
             return merged, set()
         refused = store.write(site, version, merged.pages, limits)

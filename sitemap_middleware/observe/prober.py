@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 
 from ..exceptions import StoreError
 from ..http.captured_response import OBSERVED_STATUSES, CapturedResponse
-from ..http.messages import PROBE_TIMEOUT_SECONDS, SYNC_SERVER_WAIT_SECONDS, Request
+from ..http.messages import PROBE_TIMEOUT_SECONDS, SYNC_SERVER_WAIT_SECONDS, Request, retry_after_seconds
 from ..models import Site, StoreKey
 from ..stores.base import Store
 from ..util import BoundedCache, WorkerId, reset_after_fork, run_in_background
@@ -388,7 +388,8 @@ class Prober:
         """Observe a response, unless the app limits the rate of requests."""
         now, path = self._clock(), response.path
         if response.status == 429:
-            queue.paused_until = now + _retry_after_seconds(response)
+            text = next((str(value) for name, value in response.headers if name == "retry-after"), "")
+            queue.paused_until = now + min(retry_after_seconds(text, now) or ROUND_INTERVAL_SECONDS, MAX_PAUSE_SECONDS)
             queue.waiting.setdefault(path, asked)  # it is requested again when the pause is over
         elif response.status == 403 and asked.is_unvisited:
             queue.refused.append(response)
@@ -447,9 +448,3 @@ def _has_credentials(request: Request) -> bool:
     """Whether a live request carries credentials."""
     ignored = request.ignore_reason()
     return ignored is not None and ignored.reason == "credentials"
-
-
-def _retry_after_seconds(response: CapturedResponse) -> float:
-    """The seconds of a Retry-After; a minute if there is none, or a date."""
-    text = next((str(value) for name, value in response.headers if name == "retry-after"), "")
-    return min(float(text), MAX_PAUSE_SECONDS) if text.isdecimal() else ROUND_INTERVAL_SECONDS

@@ -7,7 +7,6 @@ the sitemap.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 import secrets
@@ -23,7 +22,7 @@ from ..exceptions import OptionError, StoreError
 from ..http.urls import MAX_LOC_CHARS, quote_path
 from ..models import Site, StoreKey
 from ..stores.base import Store
-from ..util import WorkerId, reset_after_fork
+from ..util import WorkerId, is_on_event_loop, reset_after_fork
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
 
@@ -127,7 +126,7 @@ class Refresher:
                 self._pending_changes.add(path)
             saved = self._saved
         self._wake()
-        saved.wait(EVENT_LOOP_WAIT_SECONDS if _runs_event_loop() else WAIT_SECONDS)
+        saved.wait(EVENT_LOOP_WAIT_SECONDS if is_on_event_loop() else WAIT_SECONDS)
 
     def save(self) -> None:
         """Mark all that is pending. Raises `StoreError`; then it stays pending."""
@@ -246,12 +245,3 @@ def _parsed(record: bytes | None) -> dict[str, dict[str, str]]:
     with suppress(ValueError, TypeError):
         marks |= json.loads(record or b"")
     return marks
-
-
-def _runs_event_loop() -> bool:
-    """Whether asyncio runs on this thread."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True

@@ -138,8 +138,8 @@ _ROW_FIELDS: Final = [
 
 
 def encode_page(page: Page) -> str:
-    """The stored form: a JSON array of the fields but for the path, by which it is stored, and the last if empty."""
-    return _encode_json(page[1:] if page[-1] else page[1:-1])
+    """The stored form: a JSON array of the fields but for the path, by which it is stored."""
+    return _encode_json(page[1:])
 
 
 def decode_page(path: object, text: object) -> Page | None:
@@ -149,7 +149,7 @@ def decode_page(path: object, text: object) -> Page | None:
         values = [path, *_parsed(text)]
         for index, named_tuple in _ROW_FIELDS:
             values[index] = tuple(map(named_tuple._make, values[index]))
-        return Page(*values)
+        return Page._make(values)
     except (ValueError, TypeError, LookupError, RecursionError):
         return None
 

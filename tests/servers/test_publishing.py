@@ -130,7 +130,7 @@ def test_reader_finds_every_document_though_runs_are_killed_and_the_server_fails
 
     now = 1_790_000_000
     s3.reader.delete(BUCKET, headers={"Authorization": "any"})
-    with pytest.raises(AssertionError, match="s3://maps/ cannot be listed: there is no such bucket: create it"):
+    with pytest.raises(AssertionError, match="s3://maps/ cannot be listed: the bucket does not exist: create it"):
         build(0, now)
     s3.reader.put(BUCKET)
     assert build(1, now)
