@@ -324,6 +324,6 @@ def _unobserved(fetch: Fetch, middleware: SitemapMiddleware) -> Iterator[Fetch]:
 def _known_urls(target: Target) -> Iterator[KnownUrl]:
     """What the middleware of an app knows of its pages."""
     snapshots, _ = target.snapshots()
-    for item in target.service.url_report(snapshots[:1]):
+    for item in target.service.url_report(snapshots[:1], failures=[]):  # the app's log has them
         if not item.excluded:
             yield KnownUrl(item.url, item.listed, item.reason, item.status)

@@ -15,7 +15,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from ..adapters.asgi import ASGIMiddleware
 from ..adapters.running_app import RunningApp, running_app
-from ..exceptions import SitemapError, StoreError, ValuesError
+from ..exceptions import SitemapError, StoreError
 from ..http.urls import ascii_host, normal_host, parse_base_url, root_of
 from ..listing.candidates import SiteSnapshot
 from ..middleware import SitemapMiddleware
@@ -106,12 +106,7 @@ class Target:
         """
         try:
             with running_app(self.app, asynchronous=isinstance(self.middleware, ASGIMiddleware)) as running:
-                try:
-                    yield replace(self, running=running)
-                except ValuesError as error:
-                    if running.failure is None:
-                        raise
-                    raise CommandError(f"{error}; the app did not start: {running.failure}") from error
+                yield replace(self, running=running)
         finally:
             self.middleware.close()
 

@@ -99,7 +99,7 @@ def _listed_by_app(app: Any, base_url: str | None) -> Iterator[tuple[list[str], 
             below = path.removeprefix(root) or "/" if path.startswith(f"{root}/") else path
             return target.service.explain(below, snapshots[0]).reason
 
-        yield [line.url for line in target.service.url_report(snapshots[:1]) if line.listed], reason_of, notes
+        yield [line.url for line in target.service.url_report(snapshots[:1], notes) if line.listed], reason_of, notes
 
 
 def _print(report: CrawlReport) -> None:

@@ -49,6 +49,14 @@ def _view(app: Any, what: str, *, no_requests: bool, **options: Any) -> Iterator
         yield _View(target, *target.snapshots(requests=not no_requests))
 
 
+def _end(failures: list[str]) -> None:
+    """End as with an error if providers failed, whose pages are missing."""
+    for failure in failures:
+        CommandError(failure).show()
+    if failures:
+        sys.exit(2)
+
+
 def _print_json(rows: object) -> None:
     click.echo(json.dumps(rows, indent=2))
 
@@ -92,8 +100,9 @@ def explain(app: Any, pages: tuple[str, ...], *, as_json: bool, **options: Any) 
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
 def list_(app: Any, *, not_listed: bool, as_json: bool, as_csv: bool, **options: Any) -> None:
     """List the pages in the sitemap, with their dates."""
+    failures: list[str] = []
     with _view(app, "pages read", **options) as (target, snapshots, notes):
-        lines = [line for line in target.service.url_report(snapshots) if line.listed is not not_listed]
+        lines = [line for line in target.service.url_report(snapshots, failures) if line.listed is not not_listed]
     if as_csv:
         click.echo(pages_as_csv(lines), nl=False)
     elif as_json:
@@ -101,6 +110,7 @@ def list_(app: Any, *, not_listed: bool, as_json: bool, as_csv: bool, **options:
     else:
         results.print_pages(lines)
     print_notes(notes)
+    _end(failures)
 
 
 @click.command()
@@ -118,13 +128,15 @@ def changes(app: Any, *, since: str, as_json: bool, **options: Any) -> None:
 
     New pages, pages that are no longer listed, and dates that moved, as far as the store has evidence of them.
     """
+    failures: list[str] = []
     with _view(app, "pages read", **options) as (target, snapshots, notes):
         moment = terminal.parse_since(since, snapshots[0].now)
-        found = list(target.service.changes(snapshots, moment))
+        found = list(target.service.changes(snapshots, moment, failures))
     if as_json:
         _print_json(results.changes_as_json(moment, found, notes))
     else:
         results.print_changes(found, moment, notes)
+    _end(failures)
 
 
 @click.command(name="routes")

@@ -143,14 +143,22 @@ class ServiceInspection:
                 except ValuesError as error:
                     yield str(error)
 
-    def url_report(self, snapshots: Sequence[SiteSnapshot]) -> Iterator[EvaluatedUrl]:
-        """Every known URL of these sites, listed or not. Raises `SitemapError` if the store or a provider fails."""
-        for snapshot in snapshots:
-            yield from evaluated_urls(self._entries, self.evaluation_context(snapshot), self.options.media_types)
+    def url_report(
+        self, snapshots: Sequence[SiteSnapshot], failures: list[str] | None = None
+    ) -> Iterator[EvaluatedUrl]:
+        """Every known URL of these sites, listed or not. Raises `StoreError`.
 
-    def changes(self, snapshots: Sequence[SiteSnapshot], since: int) -> Iterator[PageChange]:
+        Why a provider fails is added to `failures`. Without that, `ValuesError` is raised.
+        """
+        for snapshot in snapshots:
+            context = self.evaluation_context(snapshot)
+            yield from evaluated_urls(self._entries, context, self.options.media_types, failures)
+
+    def changes(
+        self, snapshots: Sequence[SiteSnapshot], since: int, failures: list[str] | None = None
+    ) -> Iterator[PageChange]:
         """What changed in the sitemaps of these sites since a POSIX time. Raises like `url_report`."""
-        return filter(None, (item.change(since) for item in self.url_report(snapshots)))
+        return filter(None, (item.change(since) for item in self.url_report(snapshots, failures)))
 
     def snapshot(self, site: Site, store: Store) -> SiteSnapshot:
         """The inputs of a site's sitemap now, with its pages from this store."""

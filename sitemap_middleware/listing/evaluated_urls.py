@@ -10,6 +10,7 @@ from typing import Final, Literal, NamedTuple
 from ..evidence.dates import SECONDS_PER_DAY, timestamp_of_w3c, w3c_from_timestamp
 from ..evidence.page_verdict import dropped_between
 from ..evidence.value_history import MAX_RUNS
+from ..exceptions import ValuesError
 from ..models import Page
 from .candidates import Candidate, decode_path, is_linked, link_digests, stored_candidates
 from .entries import EntryBuilder
@@ -88,11 +89,14 @@ class EvaluatedUrl(NamedTuple):
 
 
 def evaluated_urls(
-    entries: EntryBuilder, context: EvaluationContext, media_types: Collection[str]
+    entries: EntryBuilder, context: EvaluationContext, media_types: Collection[str], failures: list[str] | None = None
 ) -> Iterator[EvaluatedUrl]:
-    """The URLs of static routes, of providers and of learned pages. Raises `ValuesError` if a provider fails."""
+    """The URLs of static routes, of providers and of learned pages.
+
+    Why a provider fails is added to `failures`. Without that, `ValuesError` is raised.
+    """
     site, digests = context.snapshot.site, link_digests(context.snapshot)
-    for candidate in _candidates(entries, context):
+    for candidate in _candidates(entries, context, failures):
         page = candidate.page
         loc, verdict = entries.policy.evaluate(context, candidate)
         entry, lastmod, _, sources = (
@@ -138,10 +142,15 @@ def pages_as_csv(lines: Iterable[EvaluatedUrl]) -> str:
     return out.getvalue()
 
 
-def _candidates(entries: EntryBuilder, context: EvaluationContext) -> Iterator[Candidate]:
+def _candidates(entries: EntryBuilder, context: EvaluationContext, failures: list[str] | None) -> Iterator[Candidate]:
     yield from entries.route_candidates(context)
     for provider, routes in context.providers.values():
-        yield from entries.provider_candidates(context, provider, routes, ProviderReport())
+        try:
+            yield from entries.provider_candidates(context, provider, routes, ProviderReport())
+        except ValuesError as error:
+            if failures is None:
+                raise
+            failures.append(str(error))
     yield from stored_candidates(context.snapshot)
 
 

@@ -11,7 +11,7 @@ import threading
 import time
 import weakref
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import Future, wait
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -21,7 +21,7 @@ from typing import Any, Final, NamedTuple
 from ..documents.inspection import ServiceInspection
 from ..documents.no_sitemap_reasons import Unavailable
 from ..evidence.dates import SECONDS_PER_DAY
-from ..exceptions import StoreError, ValuesError
+from ..exceptions import StoreError
 from ..http.messages import Request
 from ..listing.candidates import SiteSnapshot
 from ..listing.evaluated_urls import EvaluatedUrl
@@ -185,16 +185,9 @@ def evaluate(service: ServiceInspection, snapshot: SiteSnapshot) -> Evaluation:
     """Evaluate the pages of a site, one by one. Raises `StoreError` if the store fails."""
     version, at, began = snapshot.store.version(snapshot.site.store_key), service.clock(), time.monotonic()
     problems: list[str] = []
-    index = SiteIndex(_rows(service, snapshot, problems))
+    index = SiteIndex(service.url_report([snapshot], problems))
     routes = service.route_report([snapshot])
     return Evaluation(snapshot, version, at, index, routes, time.monotonic() - began, next(iter(problems), None))
-
-
-def _rows(service: ServiceInspection, snapshot: SiteSnapshot, problems: list[str]) -> Iterator[EvaluatedUrl]:
-    try:
-        yield from service.url_report([snapshot])
-    except ValuesError as error:
-        problems.append(str(error))
 
 
 class EvaluationCache:

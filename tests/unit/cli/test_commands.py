@@ -459,6 +459,18 @@ def test_an_app_that_does_not_start_is_named_as_the_cause(
 
 
 @pytest.mark.parametrize(
+    ("arguments", "output", "status"), [(["list"], "/posts/spelt", 2), (["check", "--pages", "none"], "4 URLs", 0)]
+)
+def test_a_provider_that_fails_costs_a_command_its_own_pages_only(
+    arguments: list[str], output: str, status: int
+) -> None:
+    failing = '"/gone/<x>", "gone", sitemap(values=lambda: 1 / 0)(lambda x: x)'
+    own(BLOG.replace('"/gone", "gone", lambda: ("", 410)', failing) + "app = create_app()\n")
+    answer = run(arguments[0], "own_app:app", *arguments[1:])
+    assert (answer.exit_code, output in answer.stdout) == (status, True), answer.output
+
+
+@pytest.mark.parametrize(
     ("options", "status"), [("", 0), ("exclude=['/serach']", 1), ("learn=['/posts-of/*'], exclude=['/tags/*']", 1)]
 )
 def test_strict_finds_patterns_that_match_nothing(options: str, status: int) -> None:

@@ -254,11 +254,11 @@ def test_values_that_fail_are_told() -> None:
     def fail() -> Any:
         raise LookupError("no table")
 
-    sample = SampleSite(
-        "wsgi", {"/": Page(), "/{slug}": Page()}, marks={"/{slug}": sitemap(values=fail)}, base_url=BASE, report=REPORT,
-        authorize=allow, robots=False,
-    )  # fmt: skip
+    pages = {"/": Page(), "/{slug}": Page(), "/posts/{slug}": Page()}
+    marks = {"/{slug}": sitemap(values=fail), "/posts/{slug}": sitemap(values=["rye"])}
+    sample = SampleSite("wsgi", pages, marks=marks, base_url=BASE, report=REPORT, authorize=allow, robots=False)
     assert "Pages are missing here: the values of" in text_of(get(sample))
+    assert "/posts/rye" in text_of(get(sample, "/pages"))
 
 
 class StoreThatFills(MemoryStore):
