@@ -21,7 +21,7 @@ from .run import ListedUrl, Run
 from .values import check_lastmod, check_loc, resolved
 
 SAMPLE_PAGES: Final = 50
-"""Pages that `Pages.SAMPLE` requests, spread evenly over the sitemap."""
+"""Pages that `Pages.SAMPLE` requests."""
 
 _MAX_LINKS: Final = 5_000
 """Links of a page that are read from its beginning, and from its end."""

@@ -169,8 +169,12 @@ class XmlReader:
                 code, text = "xml-ampersand", "a bare &, which is &amp; in XML"
         elif text == errors.XML_ERROR_MISPLACED_XML_PI:
             is_inside = self._has_declaration or self._names
-            where = "inside the document" if is_inside else "after a blank or an empty line, and not first"
+            where = "inside the document" if is_inside else "after a blank, an empty line or a comment, and not first"
             code, text = "xml-leading-content", f"the XML declaration stands {where}"
+        elif text == errors.XML_ERROR_TAG_MISMATCH:
+            text = f"an end tag is not that of the open element {self._open[-1].local_name[:100]}"
+        elif text == errors.XML_ERROR_JUNK_AFTER_DOC_ELEMENT:
+            text = "something follows the end of the root element"
         elif text == errors.XML_ERROR_UNCLOSED_TOKEN:
             text = "the document ends inside a tag, a comment or an instruction"
         elif text == errors.XML_ERROR_NO_ELEMENTS:

@@ -134,6 +134,11 @@ def _ignored(select: tuple[str, ...], ignore: tuple[str, ...]) -> set[str]:
     "it does not exist.",
 )
 @click.option(
+    "--write-baseline",
+    is_flag=True,
+    help="Report everything, and write the FILE of --baseline anew, even if it exists.",
+)
+@click.option(
     "--format",
     "output_format",
     type=click.Choice(["text", "json", "sarif"]),
@@ -162,6 +167,7 @@ def check(
     ignore_robots: bool,
     pages: str | None,
     baseline: Path | None,
+    write_baseline: bool,
     output_format: str,
     as_json: bool,
     html: Path | None,
@@ -185,8 +191,10 @@ def check(
     """
     if as_json and output_format not in ("text", "json"):
         raise CommandError(f"--json and --format {output_format} exclude each other: leave one of them out")
+    if write_baseline and baseline is None:
+        raise CommandError("--write-baseline needs --baseline FILE: that is what it writes")
     mode = Pages(pages) if pages else Pages.SAMPLE if _path_of_documents(app) is None else Pages.NONE
-    earlier = None if baseline is None else _lines(baseline)
+    earlier = None if baseline is None else {} if write_baseline else _lines(baseline)
     settings = Settings(_ignored(select, ignore), limit, max_documents, mode, earlier)
     with (
         reporting_errors(),
@@ -202,7 +210,7 @@ def check(
         if html:
             context = {"name": source.name, "summary": summary(result), "result": result, "by_rule": by_rule(result)}
             terminal.write_page(html, "check.html", context)
-    if baseline is not None and not baseline.exists():
+    if baseline is not None and (write_baseline or not baseline.exists()):
         _write_baseline(baseline, result)
     if result.known_findings:
         print_notes([f"findings left out, because {baseline} names them: {result.known_findings:,}"])

@@ -205,8 +205,13 @@ TEXTS = {
     "end inside an element": (listed(HOME).removesuffix("</url></urlset>"), "the document ends inside the element url"),
     "blank line": (
         f'\n<?xml version="1.0"?>{listed(HOME)}',
-        "the XML declaration stands after a blank or an empty line, and not first",
+        "the XML declaration stands after a blank, an empty line or a comment, and not first",
     ),
+    "end of another element": (
+        listed(HOME).replace("</url>", "</loc>"),
+        "an end tag is not that of the open element url",
+    ),
+    "two documents": (listed(HOME) * 2, "something follows the end of the root element"),
     "second declaration": (
         f'<?xml version="1.0"?><?xml version="1.0"?>{listed(HOME)}',
         "the XML declaration stands inside the document",
