@@ -41,6 +41,18 @@ def test_a_listed_page_survives_what_one_visitor_is_answered(
     assert "it answered" in str(sample.app.explain("/about"))
 
 
+@pytest.mark.parametrize(("seconds", "is_listed"), [(1, True), (60, False)])
+def test_two_refusals_in_one_flush_count_as_two_if_a_minute_lies_between_them(seconds: int, *, is_listed: bool) -> None:
+    sample = SampleSite("wsgi", {"/": Answer(), "/about": Answer()}, max_age=0, verify=False)
+    sample.visit("/", "/about")
+    sample.pages["/about"] = Answer(403)
+    for agent in ("one", "another"):
+        sample.clock.pass_(seconds)
+        sample.request(RequestSpec("/about", headers=[("user-agent", agent)]))
+    sample.app.flush()
+    assert ("http://testserver/about" in sample.locs()) is is_listed
+
+
 @BOTH
 def test_learned_page_that_redirects_to_sign_in_is_dropped_at_once(protocol: str) -> None:
     sample = SampleSite(protocol, {"/p/{slug}": Answer()}, learn="/p/{slug}", max_age=0, verify=False)
