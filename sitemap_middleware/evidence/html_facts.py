@@ -43,7 +43,13 @@ for _codec in _ASCII_CODECS:
 _NO_TEXT: Final = re.compile(r"[\0-\x08\x0e-\x1f\ufffd]")
 _XML_TEXT_ELEMENT: Final = re.compile(r"<((script|style|title|textarea|iframe|noframes)(?:\s[^<>]*)?)/>")
 """An element of XHTML that has no content, and would hold all that follows if it were HTML."""
-_API_DOCUMENTATION: Final = "script[src*='swagger-ui' i], script[src*='redoc.standalone' i], script[src*='rapidoc' i]"
+_API_DOCUMENTATION: Final = (
+    ", ".join(
+        f"script[src*='{name}' i]"
+        for name in ("swagger-ui", "redoc.standalone", "rapidoc", "@scalar/api-reference", "@stoplight/elements")
+    )
+    + ", title:lexbor-contains('Swagger UI: OAuth2')"
+)
 _CANONICAL_EXCLUSIONS: Final = ("hreflang", "lang", "media", "type")
 """Search engines ignore a canonical link with one of these attributes."""
 

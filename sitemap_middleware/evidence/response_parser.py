@@ -108,7 +108,7 @@ def parse_response(
         return observation._replace(unread_reason=undecodable)
     said = NOINDEX_META_REFUSAL if html.noindex else ""
     if html.is_api_documentation:
-        said = said or "it is the documentation of an API, by Swagger UI, Redoc or RapiDoc"
+        said = said or "it is the documentation of an API"
     html_refusal = _refusal(said, html.instant_refresh, [html.canonical] if html.canonical else [], loc, is_own_url)
     links = dict.fromkeys(map(path_digest, own_paths(captured.site, loc, html.links, captured.host)))
     links.pop(path_digest(own_path), None)

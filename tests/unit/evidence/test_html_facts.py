@@ -43,12 +43,15 @@ def test_robots_meta_tags(head: str, *, noindex: bool) -> None:
     [
         ("https://cdn.jsdelivr.net/npm/swagger-ui-dist@5/swagger-ui-bundle.js", True),
         ("/static/redoc.standalone.js", True),
+        ("https://cdn.jsdelivr.net/npm/@scalar/api-reference", True),
+        ("https://unpkg.com/@stoplight/elements/web-components.min.js", True),
         ("/static/site.js", False),
     ],
 )
 def test_documentation_of_an_api_is_known_by_what_it_loads(source: str, is_documentation: bool) -> None:
     html = f"<title>Docs</title><p>swagger-ui-bundle.js</p><script src='{source}'></script>"
     assert parse_html(html.encode()).is_api_documentation is is_documentation
+    assert parse_html(b"<title>Swagger UI: OAuth2 Redirect</title><script>run()</script>").is_api_documentation
 
 
 @pytest.mark.parametrize(

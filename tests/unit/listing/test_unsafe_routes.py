@@ -174,11 +174,9 @@ def test_api_path_is_not_a_page(path: str) -> None:
     assert reason.split("'")[1] in path.split("/")
 
 
-ERRORS = "/500 /404 /error /errors/500 /server-error /sentry-debug/ /debug-sentry /sentry/error /raise-exception"
+ERRORS = "/500 /404 /error /errors/500 /server-error /sentry-debug/ /debug-sentry /sentry/error /raise-exception /boom /simulate-error /test-500"
 FLOW_ENDS = "/accounts/login_link_sent/ /comments/posted/ /contact/sent/ /signup/closed/ /accounts/inactive/"
-FLOW_ENDS += (
-    " /order/complete /newsletter/confirmed /register/check-email /thanks /thank-you /contact/thanks /unsubscribed"
-)
+FLOW_ENDS += " /order/complete /newsletter/confirmed /register/check-email /thanks /thank-you /contact/thanks /unsubscribed /login-failed /session-expired /payment/cancelled"
 NO_ENDS = "/closed /sent /complete /blog/thanks /thanksgiving /promotions /settlements /freezers /year /blog/closed /news/we-are-closed /2024/500-days /docs/500 /600"
 
 
