@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary, WeakSet
 
 from ..exceptions import OptionError
+from ..http.urls import root_of
 from ..report.figures import FIGURES, Figure
 from ..service import SitemapService
 
@@ -76,8 +77,8 @@ def _read(services: Services, figure: Figure) -> dict[str, float]:
         except Exception as error:
             log.debug("no metrics: %s", error)
             continue
-        site = service.options.site
-        sitemap = f"{site.base_url if site else ''}{service.options.path}"
+        site, root = service.options.site, root_of(service.app_routes.root_path) or ""
+        sitemap = f"{site.base_url if site else ''}{root}{service.options.path}"
         before = values.get(sitemap, 0)
         values[sitemap] = before + value if figure.is_counter else max(before, value)
     return values

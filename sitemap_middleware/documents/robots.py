@@ -33,7 +33,7 @@ from ..models import Site
 from ..options.table import Options
 from ..routing.current_routes import AppRoutes
 from ..stores.base import Store
-from ..util import WarnOnce
+from ..util import BoundedCache, WarnOnce
 from .no_sitemap_reasons import Unavailable
 from .responses import text_response, with_body
 
@@ -77,7 +77,7 @@ class RobotsTxt:
         self._app_routes = app_routes
         self._options = options
         self._store = store
-        self._cached: dict[str, _CachedRules] = {}
+        self._cached = BoundedCache[str, _CachedRules](MAX_CACHED_SITES)
         self._warn_once = WarnOnce()
 
     def rules(self, site: Site, request: Request, now: float, mark: bytes) -> RobotsRules:
@@ -121,9 +121,7 @@ class RobotsTxt:
             mark = known.mark if known else b""
         if known is None or not 0 <= now - known.fetched_at < known.max_age or known.mark != mark:
             known = self._request(site, request, now, mark, known.rules if known else None)
-            while len(self._cached) >= MAX_CACHED_SITES and site.base_url not in self._cached:
-                del self._cached[next(iter(self._cached))]
-            self._cached[site.base_url] = known
+            self._cached.put(site.base_url, known)
         return known
 
     def _request(

@@ -64,7 +64,7 @@ class SitemapInTest:
         listed = [f"{path} ({self.dates[path]})" if path in self.dates else path for path in self.paths]
         left_out = [f"{path}: {reason}" for path, reason in self.reasons.items()]
         return "\n".join(
-            [f"{len(self)} pages listed", *_first(listed), f"{len(left_out)} not listed", *_first(left_out)]
+            [f"pages listed: {len(self)}", *_first(listed), f"not listed: {len(left_out)}", *_first(left_out)]
         )
 
 

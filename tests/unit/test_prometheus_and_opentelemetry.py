@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fastapi import FastAPI
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from prometheus_client import REGISTRY, CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from sitemap_middleware import OptionError
+from sitemap_middleware import OptionError, SitemapMiddleware
 from sitemap_middleware.adapters.metrics import opentelemetry_meter
 from sitemap_middleware.report.figures import FIGURES
 
@@ -71,6 +72,15 @@ def test_prometheus_gets_every_figure_by_its_conventions(protocol: str) -> None:
     rows = re.findall(r"^\| `(\w+)` \| `(\w+)` \|", STATS_PAGE.read_text("utf-8"), re.MULTILINE)
     assert {stat for stat, _ in rows} == sample.app.stats().keys()
     assert {name for _, name in rows} == exported.keys()
+
+
+def test_the_label_has_the_root_path_that_the_app_declares() -> None:
+    registry = CollectorRegistry()
+    app = FastAPI()
+    app.root_path = "/api"
+    site = SitemapMiddleware(app, base_url=BASE, store="memory://", metrics=registry)
+    assert [*exposed(registry)["sitemap_documents"]] == [f"{BASE}/api/sitemap.xml"]
+    site.close()
 
 
 def test_prometheus_by_name_is_its_global_registry() -> None:

@@ -104,11 +104,11 @@ def test_it_tells_what_is_listed_and_why_the_rest_is_not(app: Any, sitemap_of: S
     assert site.reasons.get("/posts/rye") is None
     assert site.reasons.get("/posts/rye", "listed") == "listed"
     assert repr(site).splitlines() == [
-        "3 pages listed",
+        "pages listed: 3",
         "/",
         "/posts/rye (2024-05-01)",
         "/posts/zwölf & mehr",
-        "1 not listed",
+        "not listed: 1",
         "/account: it answered 401",
     ]
 
@@ -175,8 +175,8 @@ def test_the_text_of_a_large_sitemap_has_40_lines(sitemap_of: SitemapOf) -> None
         app.add_url_rule(f"/{number:02}", f"{number}", functools.partial(tuple, answer))
     lines = repr(sitemap_of(SitemapMiddleware(app, base_url=BASE))).splitlines()
     assert len(lines) == 40
-    assert lines[:2] == ["40 pages listed", "/00"]
-    assert lines[18:22] == ["/17", "and 22 more", "20 not listed", "/40: it answered 401"]
+    assert lines[:2] == ["pages listed: 40", "/00"]
+    assert lines[18:22] == ["/17", "and 22 more", "not listed: 20", "/40: it answered 401"]
     assert lines[38:] == ["/57: it answered 401", "and 2 more"]
 
 
