@@ -17,19 +17,24 @@ from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
+import advertools
 import pytest
 import requests
+from scrapy.utils.sitemap import Sitemap
 from usp.tree import sitemap_tree_for_homepage
 from usp.web_client.requests_client import RequestsWebClient
 
+from sitemap_middleware.cli.main import command
 from sitemap_middleware.evidence.observations import Observation
 from sitemap_middleware.models import PageLimits, Site
 from sitemap_middleware.observe.ingest import save_observations
 from sitemap_middleware.stores.base import PART_PAGES
 from sitemap_middleware.stores.sqlite import SQLiteStore
 
+from ..apps import described_site
 from ..apps.dated_site import DAY, PAGES
 from ..support import documents, servers
+from ..support.command_line import cli_runner
 from ..support.waiting import until
 
 pytestmark = pytest.mark.slow
@@ -100,6 +105,69 @@ def test_a_client_reads_every_page_once_with_its_date(launch: Launch, app: str, 
         expected = {base + quote(path, safe="/&'"): moment(seconds) for path, seconds in PAGES.items()}
         assert read_by_lxml(base, server.port, encoding) == expected
         assert read_by_ultimate_sitemap_parser(base, encoding) == expected
+
+
+def as_read(value: object) -> object:
+    """How advertools has a fact of a video: the text of its element, without attributes, and of several the last."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, dt.datetime):
+        return value.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return value[-1] if isinstance(value, (list, tuple)) else str(value)
+
+
+def test_clients_read_back_all_that_entries_say(tmp_path: Path) -> None:
+    env = {"SITEMAP_STORE": "memory://", "NOW": str(int(described_site.NOW.timestamp()))}
+    with servers.gunicorn("tests.apps.described_site:flask_app", tmp_path, env=env) as server:
+        base = f"http://127.0.0.1:{server.port}"
+        index = documents.locs(server.get("/sitemap.xml").body)
+        assert len(index) == 4
+        until(lambda: b"hreflang" in server.get("/sitemap-languages.xml").body)  # written behind the request
+        parser = {
+            page.url: page for page in sitemap_tree_for_homepage(f"{base}/", web_client=Client("gzip")).all_pages()
+        }
+        table = advertools.sitemap_to_df(f"{base}/robots.txt").set_index("loc")
+        bodies = {
+            loc.removeprefix(base): server.get(loc.removeprefix(base)).body for loc in [f"{base}/sitemap.xml", *index]
+        }
+    scrapy = {entry["loc"]: entry for path in [*bodies][1:] for entry in Sitemap(bodies[path])}
+
+    def absolute(path: str) -> str:
+        return base + quote(path, safe="/?=&")
+
+    versions = {code: f"{base}/{code}/about" for code in described_site.LANGUAGES}
+    alternates = [*versions.items(), ("x-default", versions["en"])]
+    for loc in versions.values():
+        assert {*parser[loc].alternates} == {*alternates}
+        assert sorted(scrapy[loc]["alternate"]) == sorted(url for _, url in alternates)
+    assert parser.keys() == scrapy.keys() == {*table.index}
+    assert parser.keys() == {*map(absolute, described_site.MODIFIED), *versions.values()}
+    for path, modified in described_site.MODIFIED.items():
+        page, row = parser[absolute(path)], table.loc[absolute(path)]
+        assert page.last_modified == row["lastmod"] == modified
+        assert page.change_frequency.value == row["changefreq"] == "weekly"
+        assert float(page.priority) == row["priority"] == 0.8
+    for path, images in described_site.IMAGES.items():
+        assert [image.loc for image in parser[absolute(path)].images] == [absolute(image) for image in images]
+        assert table["image_loc"][absolute(path)] == absolute(images[-1])  # of several it has the last
+    for path, video in described_site.VIDEOS.items():
+        row = table.loc[absolute(path)]
+        assert {name: row[f"video_{name.removesuffix('s')}"] for name in video} == {
+            name: absolute(value) if name.endswith("_loc") else as_read(value) for name, value in video.items()
+        }
+    for path, news in described_site.NEWS.items():
+        story, row = parser[absolute(path)].news_story, table.loc[absolute(path)]
+        read = (story.publication_name, story.publication_language, story.publish_date, story.title)
+        assert read == (*news.values(),)
+        date = dt.datetime.fromisoformat(row["news_publication_date"])
+        assert (row["publication_name"], row["publication_language"], date, row["news_title"]) == read
+
+    for path, body in bodies.items():
+        (tmp_path / "published" / path[1:]).parent.mkdir(exist_ok=True)
+        (tmp_path / "published" / path[1:]).write_bytes(body)
+    checked = cli_runner().invoke(command, ["check", str(tmp_path / "published"), "--base-url", base, "--json"])
+    assert checked.exit_code == 0, checked.output
+    assert json.loads(checked.output) == []
 
 
 # Large sites
