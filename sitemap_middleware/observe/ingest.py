@@ -34,7 +34,7 @@ from ..routing.hosts import SiteResolver
 from ..routing.route_table import RouteTable
 from ..stores.base import UNLIMITED, Store
 from ..stores.breaker import StoreClock
-from ..util import BoundedCache, WarnOnce
+from ..util import BoundedCache, WarnOnce, in_pieces
 from .cleanup import Cleaner
 from .prober import CHECKS, Prober
 from .sampler import PageKey
@@ -54,6 +54,9 @@ MAX_CHECKED_PAGES: Final = 10_000
 
 OWN_ANSWER_SECONDS: Final = 60 * 60
 """Seconds for which a refusal of a learned page that the middleware itself got makes it ask again before it counts."""
+
+PIECE_RESPONSES: Final = 5
+"""Responses that are parsed in a few milliseconds. On a server with greenlets (gevent), nothing else runs meanwhile."""
 
 WRITE_PAGES: Final = 500
 """Pages that are written at a time, so that others get their turn."""
@@ -117,7 +120,8 @@ class Ingester:
             if not (response.is_foreign_host or response.is_probe):
                 self._own_host_seen_at.put(response.site.store_key, response.at)
         by_site: dict[StoreKey, _SiteBatch] = {}
-        for response in sorted(batch, key=attrgetter("at")):  # of answers of one second, the last decides
+        in_order = sorted(batch, key=attrgetter("at"))  # of answers of one second, the last decides
+        for response in in_pieces(in_order, PIECE_RESPONSES):
             key = response.site.store_key
             if key not in by_site:
                 by_site[key] = _SiteBatch(response.site, self.store_clock.now())

@@ -62,7 +62,7 @@ def run(
     """Run a script that has the site of `SITES`, in a folder."""
     settings = f"PAGE, TYPE, STORE = {HTML!r}, 'text/html; charset={charset}', {store!r}\n"
     return subprocess.run(
-        [sys.executable, "-c", settings + SITES[protocol] + script],
+        [sys.executable, "-c", settings + SITES.get(protocol, "") + script],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         cwd=folder,
         timeout=100,
@@ -210,3 +210,35 @@ def test_nothing_is_logged_at_an_end_that_saved_all(protocol: str, tmp_path: Pat
     assert "were not saved" not in ran.stderr
     kept = run(protocol, "print(b'<loc>' in get('/sitemap.xml'), site.explain('/').listed)", tmp_path)
     assert (kept.stdout, kept.returncode) == ("True True\n", 0), kept.stderr
+
+
+GREENLETS = """
+from gevent import monkey; monkey.patch_all()
+import gevent
+from flask import Flask
+from werkzeug.test import Client
+from sitemap_middleware import SitemapMiddleware
+
+app = Flask("site", static_folder=None)
+app.add_url_rule("/<int:number>", "page", lambda number: f"<!doctype html><title>{number}</title><p>{number}")
+site = SitemapMiddleware(app, base_url="http://localhost", store=STORE, learn="/<int:number>", verify=False)
+for number in range(300):
+    Client(site).get(f"/{number}", headers={"Accept": "text/html"}).data
+turns = []
+
+def visit():
+    while True:
+        turns.append(1)
+        gevent.sleep(0)
+
+gevent.spawn(visit)
+site.flush()
+print(len(turns) >= 50, site.stats()["merged"])
+"""
+
+
+def test_greenlets_take_turns_while_pages_are_saved(tmp_path: Path) -> None:
+    """All greenlets of a worker share one thread: what does not pause stops every page."""
+    pytest.importorskip("gevent")
+    ran = run("gevent", GREENLETS, tmp_path, "memory://")
+    assert ran.stdout == "True 300\n", ran.stderr

@@ -62,6 +62,7 @@ FAULTS = (
     Fault("has no folder", SQLite, lambda it: it.folder.touch(), lambda it: it.folder.unlink(), "File exists", "at start"),
     Fault("hangs", PostgreSQL, lambda it: it.proxy.hang(), lambda it: it.proxy.repair(), "has not answered for|timeout", patience=0.5),
     Fault("hangs", Redis, lambda it: it.proxy.hang(), lambda it: it.proxy.repair(), "(?i)timeout", patience=0.5),
+    Fault("is on a full disk", SQLite, lambda it: it.fill_disk(), lambda it: it.free_disk(), "disk"),
     Fault("is locked", SQLite, lambda it: it.lock(), lambda it: it.unlock(), "database is locked", patience=0.1),
     Fault(
         "is read-only", PostgreSQL,

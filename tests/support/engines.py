@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import resource
 import sqlite3
 from pathlib import Path
 
@@ -115,6 +116,16 @@ class SQLite:
         if self._holder is not None:
             self._holder.close()
             self._holder = None
+
+    @staticmethod
+    def fill_disk() -> None:
+        """Have whatever this process writes to a file fail."""
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
+
+    @staticmethod
+    def free_disk() -> None:
+        hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+        resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
 
     def close(self) -> None:
         self.unlock()
