@@ -387,9 +387,10 @@ class Prober:
     def _take(self, site: Site, queue: _Queue, asked: _Asked, response: CapturedResponse) -> None:
         """Observe a response, unless the app limits the rate of requests."""
         now, path = self._clock(), response.path
+        later = next((str(value) for name, value in response.headers if name == "retry-after"), "")
+        if response.status == 429 or (response.status == 503 and later):
+            queue.paused_until = now + min(retry_after_seconds(later, now) or ROUND_INTERVAL_SECONDS, MAX_PAUSE_SECONDS)
         if response.status == 429:
-            text = next((str(value) for name, value in response.headers if name == "retry-after"), "")
-            queue.paused_until = now + min(retry_after_seconds(text, now) or ROUND_INTERVAL_SECONDS, MAX_PAUSE_SECONDS)
             queue.waiting.setdefault(path, asked)  # it is requested again when the pause is over
         elif response.status == 403 and asked.is_unvisited:
             queue.refused.append(response)

@@ -48,6 +48,7 @@ VERBS = """
 /unpublish /posts/unpublish /archive-old /close-month /renew-cert /wake /device/wake /dispatch /ship /checkin
 /check-in /increment /counter/increment /buy /go-live /maintenance-mode /grant /demote /users/demote /lock /door/lock
 /promote /escalate /tickets/escalate /freeze /settle /invoices/settle /reconcile /bump /pardon /rollover /reopen
+/resync /backfill /orders/reissue /failover /dedupe /deprovision /finalize /unmute /unpin /mark-paid
 /reopen-year /nudge /snooze /open /set-language /set-locale /rename /notify /unlock /importar /exporter /sincronizar /aktualisieren /ausführen /deaktivieren /activer /ativar
 """
 """Actions by kind and language: log out, delete, empty, send, pay, switch, run, change."""

@@ -278,12 +278,13 @@ def test_on_one_thread_a_round_ends_on_time_and_the_next_one_continues() -> None
     assert locs(wsgi(one_thread, RequestSpec("/sitemap.xml")).body) == [f"{LOCAL}/{name}" for name in "abcdef"]
 
 
-def test_a_rate_limit_ends_the_round_and_takes_no_page_out() -> None:
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_rate_limit_ends_the_round_and_takes_no_page_out(status: int) -> None:
     app, asked = flask.Flask("limited", static_folder=None), list[str]()
 
     def page() -> tuple[str, int, dict[str, str]]:
         asked.append(flask.request.path)
-        return ("page", 200, {}) if len(asked) <= 3 or clock() > limited_until else ("", 429, {"Retry-After": "90"})
+        return ("page", 200, {}) if len(asked) <= 3 or clock() > limited_until else ("", status, {"Retry-After": "90"})
 
     for number in range(20):
         app.add_url_rule(f"/{number:02}", f"page {number}", page)
