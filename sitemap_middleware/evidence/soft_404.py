@@ -62,6 +62,10 @@ def equality_keys(page: Page) -> Iterator[EqualityKey]:
     yield 2, page.route, content, _plain_path(page.path)
     if page.route.count("{") + page.route.count("<") > 1 and page.route[-1] in "}>":
         yield 2, page.route, content, f"{page.path.rstrip('/').rpartition('/')[0]}/"
+    # Of "7-how-to" and "how-to-7" many apps read the number alone.
+    folder, _, last = unquote(page.path.rstrip("/")).rpartition("/")
+    if numbers := re.findall("[0-9]+", last):
+        yield 2, page.route, content, f"{folder}#{'#'.join(numbers)}"
 
 
 def _rank(page: Page, is_linked: Callable[[Page], bool]) -> Rank:

@@ -115,13 +115,12 @@ class Ingester:
         current = [response for response in batch if self.site_resolver.is_current(response.site, response.host)]
         if len(current) < len(batch):  # their hosts are those of other sites by now
             self.tracker.forget()
-        batch = current
-        for response in batch:
+        current.sort(key=attrgetter("at"))  # of answers of one second, the last decides
+        for response in current:
             if not (response.is_foreign_host or response.is_probe):
                 self._own_host_seen_at.put(response.site.store_key, response.at)
         by_site: dict[StoreKey, _SiteBatch] = {}
-        in_order = sorted(batch, key=attrgetter("at"))  # of answers of one second, the last decides
-        for response in in_pieces(in_order, PIECE_RESPONSES):
+        for response in in_pieces(current, PIECE_RESPONSES):
             key = response.site.store_key
             if key not in by_site:
                 by_site[key] = _SiteBatch(response.site, self.store_clock.now())

@@ -39,6 +39,8 @@ def unlisted(found: list[Page]) -> str:
         (pages("/tags/caf%C3%A9", "/tags/cafe%CC%81"), "/tags/cafe%CC%81"),
         (pages("/q/1/tea", "/q/1/buy", "/q/2/tea", route="/q/{id}/{slug}"), "/q/1/buy"),
         (pages("/q/1/tea", "/q/1/buy", route="/q/{id}/tea"), ""),
+        (pages("/tags/7-tea", "/tags/7-buy", "/tags/7", "/tags/8-tea"), "/tags/7 /tags/7-buy"),
+        (pages("/tags/tea-7", "/tags/buy-7/", "/tags/tea-8"), "/tags/buy-7/"),
     ],
 )
 def test_of_equal_pages_the_first_known_is_listed(found: list[Page], gone: str) -> None:
