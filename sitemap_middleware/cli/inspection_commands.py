@@ -25,7 +25,7 @@ from ..stores.stored_sites import store_status
 from . import results, terminal
 from .app_loader import is_app_name, load_app
 from .command_target import Target, open_target, reporting_errors
-from .terminal import CommandError, console, print_line, print_notes, progress
+from .terminal import CommandError, print_notes, progress
 
 _no_requests_option = click.option(
     "--no-requests",
@@ -78,12 +78,9 @@ def explain(app: Any, pages: tuple[str, ...], *, as_json: bool, **options: Any) 
                 explanations.append(target.service.explain(*target.find_page(page, snapshots)))
             except CommandError as error:  # the others are explained all the same
                 errors.append(error)
-        failures = [*dict.fromkeys(target.service.failing_values(snapshots))]
     if as_json:
-        _print_json([results.explanation_as_json(explanation, [*failures, *notes]) for explanation in explanations])
+        _print_json([results.explanation_as_json(explanation, notes) for explanation in explanations])
     else:
-        for failure in failures:
-            print_line(console(), f"warning: {failure}", "bold red")
         for index, explanation in enumerate(explanations):
             if index:
                 click.echo()

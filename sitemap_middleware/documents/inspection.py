@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from ..evidence.page_verdict import Explanation, Verdict
-from ..exceptions import ValuesError
 from ..http import urls
 from ..http.messages import AsyncCollector
 from ..http.robots_parser import ROBOTS_PATH
@@ -19,7 +17,6 @@ from ..listing.entries import EntryBuilder
 from ..listing.evaluated_urls import EvaluatedUrl, PageChange, evaluated_urls
 from ..listing.explain import explain
 from ..listing.policy import EvaluationContext
-from ..listing.provider_items import ProviderReport
 from ..listing.route_report import RouteReport, route_report
 from ..models import Site
 from ..observe.ingest import Ingester
@@ -132,16 +129,6 @@ class ServiceInspection:
             for route in snapshots[0].table.routes
             if not any(map(route.answers_on, hosts))
         ]
-
-    def failing_values(self, snapshots: Sequence[SiteSnapshot]) -> Iterator[str]:
-        """Why providers of these sites fail. Each is read to its end, because one may fail after any item."""
-        for snapshot in snapshots:
-            context = self.evaluation_context(snapshot)
-            for provider, routes in context.providers.values():
-                try:
-                    deque(self._entries.provider_candidates(context, provider, routes, ProviderReport()), maxlen=0)
-                except ValuesError as error:
-                    yield str(error)
 
     def url_report(
         self, snapshots: Sequence[SiteSnapshot], failures: list[str] | None = None
