@@ -49,14 +49,6 @@ def _view(app: Any, what: str, *, no_requests: bool, **options: Any) -> Iterator
         yield _View(target, *target.snapshots(requests=not no_requests))
 
 
-def _end(failures: list[str]) -> None:
-    """End as with an error if providers failed, whose pages are missing."""
-    for failure in failures:
-        CommandError(failure).show()
-    if failures:
-        sys.exit(2)
-
-
 def _print_json(rows: object) -> None:
     click.echo(json.dumps(rows, indent=2))
 
@@ -107,7 +99,8 @@ def list_(app: Any, *, not_listed: bool, as_json: bool, as_csv: bool, **options:
     else:
         results.print_pages(lines)
     print_notes(notes)
-    _end(failures)
+    if failures:  # their pages are missing
+        raise CommandError("; ".join(failures))
 
 
 @click.command()
@@ -133,7 +126,8 @@ def changes(app: Any, *, since: str, as_json: bool, **options: Any) -> None:
         _print_json(results.changes_as_json(moment, found, notes))
     else:
         results.print_changes(found, moment, notes)
-    _end(failures)
+    if failures:  # their pages are missing
+        raise CommandError("; ".join(failures))
 
 
 @click.command(name="routes")

@@ -91,10 +91,6 @@ class ServiceInspection:
             )
         return explanation
 
-    def explain_now(self, site: Site, path: str) -> Explanation:
-        """Explain why a decoded path of a site is listed or not, by what is in the store now."""
-        return self.explain(path, self.snapshot_now(site))
-
     def not_served_reason(self) -> str | None:
         """Why requests for the sitemap are not answered with it; None if they are."""
         path = self.options.path
