@@ -27,9 +27,6 @@ Headers = Sequence[tuple[str, str]]
 RawHeaders = Sequence[tuple[str, str]] | Sequence[tuple[bytes, bytes]]
 """Header fields as the app sent them: text in WSGI, bytes in ASGI; names in any case."""
 
-RoutingHeaders = tuple[tuple[str | bytes, str | bytes], ...]
-"""The headers by which a proxy states where a request came from, name and value as the protocol gives them."""
-
 Context = AbstractContextManager[object] | AbstractAsyncContextManager[object]
 """A context that the app's own code needs to run in, such as Flask's or Quart's application context."""
 

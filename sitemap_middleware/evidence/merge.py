@@ -97,18 +97,19 @@ def merge(page: Page | None, observation: Observation) -> Page:
     if observation.stated_date:
         moment = timestamp_of_w3c(observation.stated_date)
         changes["stated_date_history"] = add_sighting(page.stated_date_history, moment, at)
-    if observation.is_read and at >= page.read_at:
+    decides = _decides(observation, page)
+    reads = observation.is_read and at >= page.read_at and (decides or not observation.is_unusual)
+    if reads:
+        changes |= {"read_at": at, "unread_reason": observation.unread_reason}
+    elif observation.unread_reason and not page.read_at:
+        changes["unread_reason"] = observation.unread_reason
+    if reads and not observation.is_unusual:
         changes |= {
-            "read_at": at,
             "stated_date": observation.stated_date,
-            "unread_reason": observation.unread_reason,
             "without_path": observation.without_path,
             "links": observation.links,
             "shown": agreed(page.shown, observation.shown) if observation.shown else "",
         }
-    elif observation.unread_reason and not page.read_at:
-        changes["unread_reason"] = observation.unread_reason
-    decides = _decides(observation, page)
     if decides:
         waits = _is_good(observation, observation.listed_types) and page.unconfirmed_at > at
         changes |= {
@@ -116,14 +117,14 @@ def merge(page: Page | None, observation: Observation) -> Page:
             "last_seen": at,
             "status": observation.status,
             "media_type": observation.media_type,
-            "last_modified": observation.last_modified,
+            "last_modified": page.last_modified if observation.is_unusual else observation.last_modified,
             "learned": observation.learned,
             "unconfirmed_at": page.unconfirmed_at if waits else 0,
             "unconfirmed_status": page.unconfirmed_status if waits else 0,
         }
     elif _needs_confirmation(observation) and at >= page.last_seen and not 0 < page.unconfirmed_at <= at:
         changes |= {"unconfirmed_at": at, "unconfirmed_status": observation.status}
-    if observation.status == 200 and (decides or (observation.is_read and at >= page.read_at)):
+    if observation.status == 200 and (decides or reads):
         stands = not decides or (observation.is_unread and page.read_at > 0)  # until its HTML is read again
         changes["refusal"] = observation.refusal or (page.refusal if stands else "")
         changes["expires_at"] = observation.expires_at or (page.expires_at if stands else None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from ..models import RawHeaders, RoutingHeaders, Site
+from ..models import Headers, RawHeaders, Site
 
 _TRANSIENT_STATUSES: Final = frozenset({304, 408, 425, 429})
 """Statuses below 500 that say nothing about the page: not modified, or a problem that passes."""
@@ -42,8 +42,8 @@ class CapturedResponse:
     """The request's Host as sent. Any client can choose it, so it is compared but never published."""
     is_foreign_host: bool = False
     """Whether `host` is not the site's own."""
-    routing_headers: RoutingHeaders = ()
-    """The request's headers that an app may believe to state the requested URL."""
+    routing_headers: Headers = ()
+    """The request's headers by which an app may believe that another URL was requested."""
 
     @property
     def page_key(self) -> tuple[str, str]:

@@ -9,9 +9,9 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from werkzeug.http import parse_date
 
-from ..models import Context, Headers, RoutingHeaders
+from ..models import Context, Headers, Site
 from .header_rules import IgnoreReason
-from .proxies import PROXY_HEADERS, is_proxy_header, is_routing_header
+from .proxies import PROXY_HEADERS, is_of_site, is_proxy_header, is_routing_header
 from .request_filter import ignore_reason_of_headers
 
 DOCUMENT_SUFFIXES: Final = (".xml", ".txt", ".atom")
@@ -139,10 +139,10 @@ class Request:
         """Why it is not evidence, by its headers and its user; None if these are no reason."""
         return ignore_reason_of_headers(self.headers) or self.signed_in
 
-    @property
-    def routing_headers(self) -> RoutingHeaders:
-        """Its headers that an app may believe to state the requested URL."""
-        return tuple(field for field in self.headers if is_routing_header(field[0]))
+    def routing_headers(self, site: Site) -> Headers:
+        """Its headers by which an app may believe that another URL than one of the site was requested."""
+        found = [field for field in self.headers if is_routing_header(field[0])]
+        return [field for field in found if not is_of_site(*field, site.scheme, site.host)]
 
     @property
     def is_forwarded(self) -> bool:

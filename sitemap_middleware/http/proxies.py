@@ -73,6 +73,17 @@ def is_routing_header(name: str) -> bool:
     return len(name) <= MAX_NAME_CHARS and _is_routing_header(name)
 
 
+def is_of_site(name: str, value: str, scheme: str, host: str) -> bool:
+    """Whether a routing header states the scheme, the host or the port of the site itself, as proxies do each time."""
+    name, value = name.lower().replace("_", "-"), value.strip().lower()
+    if name.endswith("-host"):
+        return value == host
+    if name.endswith("-port"):
+        return value == (host.partition(":")[2] or ("443" if scheme == "https" else "80"))
+    words = {scheme, f'{{"scheme":"{scheme}"}}', "on" if scheme == "https" else "off"}
+    return name in SCHEME_HEADERS and value in words
+
+
 @lru_cache(MAX_CACHED_NAMES)
 def _is_routing_header(name: str) -> bool:
     return _ROUTING_NAME.search(name.lower().replace("_", "-")) is not None

@@ -16,7 +16,7 @@ from typing import Final
 from urllib.parse import unquote, urlsplit
 
 from ..evidence.dates import CLOCK_SKEW_SECONDS
-from ..evidence.merge import MergedBatch, merge_batch
+from ..evidence.merge import CONFIRMATION_SECONDS, REFRESH_SECONDS, MergedBatch, merge_batch
 from ..evidence.observations import Observation, at_merge
 from ..evidence.page_verdict import is_listable
 from ..evidence.response_parser import UNREADABLE_FILE_REASON, parse_response
@@ -106,6 +106,8 @@ class Ingester:
         """When a site's own Host was last requested."""
         self._checked = BoundedCache[PageKey, tuple[int, float]](MAX_CHECKED_PAGES)
         """The content that the middleware's last request for a page got, and when."""
+        self._doubted = BoundedCache[PageKey, tuple[bool, float]](MAX_CHECKED_PAGES)
+        """Whether the last doubtful answer that was news would have listed a page, and when it came."""
         self._cleaner = Cleaner(self.store, self.options.max_age_days)
         self._warn_once = WarnOnce()
 
@@ -269,21 +271,51 @@ class Ingester:
         evidence: list[Observation] = []
         asks: list[str] = []
         for response, observation in site_batch.seen:
-            page = pages.get(observation.path)
+            page, is_asked = pages.get(observation.path), False
             counts: Observation | None = observation
             if response.is_doubtful:
-                counts = doubtful_evidence(response, observation, page)
-            if observation.path in in_question and observation.may_be_listed and self._may_ask(response):
-                if page is None and observation.learned:
-                    asks.append(response.path)
-                elif page is not None and not is_listable(page):
-                    counts = None
+                counts, is_asked = self._doubtful_evidence(response, observation, page)
+            elif observation.learned and observation.may_be_listed and not response.is_probe:
+                is_asked = self._may_ask(response) and (page is None or not is_listable(page))
+                counts = None if is_asked and page is not None else observation
+            if is_asked:
+                asks.append(response.path)
             if counts is not None:
                 is_got = counts.denies_access and self._was_got(response)
                 evidence.append(counts._replace(denies_access=False) if is_got else counts)
-            elif observation.may_be_listed:
-                asks.append(response.path)
         return evidence, asks
+
+    def _doubtful_evidence(
+        self, response: CapturedResponse, observation: Observation, page: Page | None
+    ) -> tuple[Observation | None, bool]:
+        """What counts of the answer to a request that named another Host, or stated another URL by a header; and
+        whether the page is to be asked.
+
+        An app may believe a header such as X-Forwarded-Prefix or X-Original-URL, or decide by the Host. So a stranger
+        who sends one of them can be answered 404 for a page that exists, or with another page. Proxies send them with
+        every request, so they cannot be ignored. Therefore such an answer shows nothing of the page, and does not list
+        or remove it unless another one confirms it, or the middleware's own request for the page.
+        """
+        may_be_listed, is_listed = observation.may_be_listed, page is not None and is_listable(page)
+        counts = observation.undated()._replace(is_unusual=True)
+        if is_listed and not may_be_listed:
+            return counts, False  # it waits for confirmation, and the page is asked
+        before, at = self._doubted.get(response.page_key) or (None, 0.0)
+        is_news = before is not may_be_listed or not 0 <= response.at - at < CONFIRMATION_SECONDS
+        if is_news:
+            self._doubted.put(response.page_key, (may_be_listed, response.at))
+        if may_be_listed and self._may_ask(response):
+            if page is None or not is_listed:
+                return None, is_news
+            is_other = observation.digest not in (None, *(run.value for run in page.content_history[-1:]))
+            return None, is_other or (is_news and observation.at - page.last_seen >= REFRESH_SECONDS)
+        if may_be_listed and _states_other_path(response):
+            return None, False
+        if may_be_listed and (page is None or is_listed):
+            return counts, False
+        if not may_be_listed and (page is not None or (observation.learned and not observation.may_be_provided)):
+            return None, False  # it is not listed
+        return (counts if is_news and before is may_be_listed else None), is_news
 
     def _was_got(self, response: CapturedResponse) -> bool:
         """Whether an own request got a page lately, and may ask for it again."""
@@ -294,31 +326,12 @@ class Ingester:
         return self.options.verify and self.prober.may_request(response.site, response.path)
 
 
-def doubtful_evidence(response: CapturedResponse, observation: Observation, page: Page | None) -> Observation | None:
-    """What the answer to a request proves that named another Host, or stated another URL by a header; None if nothing.
-
-    An app may believe a header such as X-Forwarded-Prefix or X-Original-URL, or decide by the Host. So a stranger who
-    sends one of them can be answered 404 for a page that exists, or with another page. Proxies send them with every
-    request, so they cannot be ignored. Therefore such an answer removes no page unless another one confirms it, or the
-    middleware's own request for the page.
-
-    `page` is what is known about its page.
-    """
-    if observation.may_be_listed:
-        return None if _states_other_path(response) else observation
-    if page is None or not is_listable(page):
-        return None
-    if observation.learned and observation.status == 200 and not _states_other_path(response):
-        return observation  # it may have become private
-    return observation.undated()._replace(is_read=False, is_unusual=True)
-
-
 def _states_other_path(response: CapturedResponse) -> bool:
     """Whether a header states another path than the requested one. A proxy may add a prefix to it."""
     for name, value in response.routing_headers:
-        if _URL_NAME.search(str(name)):
+        if _URL_NAME.search(name):
             try:
-                stated = urlsplit(str(value)).path if "://" in str(value) else re.split("[?#]", str(value))[0]
+                stated = urlsplit(value).path if "://" in value else re.split("[?#]", value)[0]
             except ValueError:
                 return True
             if not unquote(stated).endswith(response.path):

@@ -95,7 +95,7 @@ class TrackedPage:
 
     def _captured(self, raw_status: Any, headers: Any, request: Request, now: float) -> CapturedResponse | None:
         """The response as it is recorded; None if it says nothing about the page."""
-        status, routing_headers = status_code(raw_status), request.routing_headers
+        status, routing_headers = status_code(raw_status), request.routing_headers(self.site)
         if status not in OBSERVED_STATUSES or not _are_rereadable(headers):
             return None  # headers that can be read only once are left to the server
         if sum(len(name) + len(value) for name, value in routing_headers) > _MAX_ROUTING_HEADERS_CHARS:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
+import flask
 import pytest
 
+from sitemap_middleware import SitemapMiddleware, sitemap
 from sitemap_middleware.observe.ingest import OWN_HOST_WINDOW_SECONDS
 from sitemap_middleware.stores.sqlite import MemoryStore
 
-from ...support.sample_sites import Page, SampleSite
+from ...support.sample_sites import Clock, Page, SampleSite
+from ...support.wire import RequestSpec, wsgi
 from .test_prober import Site as ProbedSite
 
 BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
@@ -168,3 +172,90 @@ def test_own_request_lists_a_page_again_that_an_odd_request_delisted(protocol: s
     probed.visit("/page")
     assert len(bodies) > 1, "the visit, and our own request"
     assert probed.app.explain("/page").listed
+
+
+PROXIES: dict[str, dict[str, Any]] = {
+    "none": {},
+    "Host kept": {"headers": [("x-forwarded-proto", "https"), ("x-forwarded-port", "443")]},
+    "other scheme": {"headers": [("x-forwarded-proto", "http")]},
+    "Host rewritten": {"host": "backend:8000", "headers": [("x-forwarded-host", "example.com")]},
+    "tenant": {"headers": [("x-tenant", "main")]},
+}
+
+
+@pytest.mark.parametrize("verify", [True, False])
+@pytest.mark.parametrize("proxy", PROXIES.values(), ids=PROXIES.keys())
+def test_values_that_are_no_pages_are_left_out_whatever_the_proxy_sends(proxy: dict[str, Any], *, verify: bool) -> None:
+    answers = {
+        "fine": ("Fine", 200),
+        "404": ("", 404),
+        "403": ("", 403),
+        "noindex": ("<meta name=robots content=noindex>", 200),
+    }
+    answers["login"] = flask.Response(status=302, headers={"location": "/login?next=/login"})
+    app, clock = flask.Flask("values", static_folder=None), Clock()
+    app.add_url_rule("/p/<name>", "page", sitemap(values=list(answers))(lambda name: answers[name]))
+    site = SitemapMiddleware(app, base_url=BASE, store="memory://", clock=clock, verify=verify)
+
+    def get(path: str) -> str:
+        return wsgi(site, RequestSpec(path, scheme="https", **{"host": "example.com", **proxy})).text
+
+    assert get("/sitemap.xml").count("<loc>") == len(answers)
+    for _ in range(2):
+        for name in answers:
+            get(f"/p/{name}")
+        site.flush()
+        clock.pass_(400)
+    get("/sitemap.xml")
+    site.flush()
+    assert re.findall("<loc>(.*?)<", get("/sitemap.xml")) == [f"{BASE}/p/fine"]
+    site.close()
+
+
+@pytest.mark.parametrize("verify", [True, False])
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"host": "example.com."},
+        {"host": "EXAMPLE.com"},
+        {"host": "example.com:443"},
+        {"headers": [("x-tenant", "other")]},
+    ],
+    ids=repr,
+)
+def test_what_a_stranger_had_the_app_show_is_on_no_page_of_the_site(spec: dict[str, Any], *, verify: bool) -> None:
+    """The app shows another site under any Host that it does not know."""
+    app, clock = flask.Flask("tenants", static_folder=None), Clock()
+
+    def page(name: str) -> flask.Response:
+        own = flask.request.host == "example.com" and "x-tenant" not in flask.request.headers
+        owner = "own" if own else "other"
+        answer = flask.Response(
+            f'<html><script type=application/ld+json>{{"dateModified": "2025-01-0{1 + own}"}}</script>'
+            f"<link rel=alternate hreflang=de href=/b><main><h1>{owner} {name}</h1><img src=/{owner}-{name}.png></main>"
+        )
+        answer.headers["last-modified"] = f"Wed, 0{1 + own} Jan 2025 10:00:00 GMT"
+        return answer
+
+    for name in ("a", "b", "c"):
+        app.add_url_rule(f"/{name}", name, lambda name=name: page(name))
+    site = SitemapMiddleware(
+        app, base_url=lambda _: BASE, store="memory://", clock=clock, images=True, alternates=True, verify=verify
+    )
+
+    def visit(**request: Any) -> list[str]:
+        for path in ("/a", "/b", "/c", "/sitemap.xml"):
+            answer = wsgi(site, RequestSpec(path, scheme="https", **{"host": "example.com", **request}))
+            site.flush()
+        clock.pass_(4000)
+        return [line for line in answer.text.splitlines() if line.startswith("<url>")]
+
+    for _ in range(4):
+        visit()
+    before = visit()
+    assert "own-a.png" in str(before)
+    assert "2025-01-02" in str(before)
+    for _ in range(4):
+        visit(**spec)
+    assert visit() == before
+    site.close()
