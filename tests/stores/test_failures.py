@@ -198,6 +198,7 @@ def test_sitemap_requests_waiting_for_a_store_leave_app_threads_free(
     app.close()
 
 
+@pytest.mark.slow
 def test_however_long_a_store_fails_what_waits_is_bounded(start_engine: Callable[[type[Engine]], Any]) -> None:
     def bare(_: Any, start_response: Any) -> list[bytes]:
         start_response("200 OK", [("Content-Type", "text/html")])

@@ -50,6 +50,7 @@ VISITS = st.tuples(
 )
 
 
+@pytest.mark.slow
 @BOTH
 @given(visits=st.lists(VISITS, max_size=30))
 def test_no_tenant_sees_a_page_of_another(protocol: str, visits: list[tuple[int, str, str, int]]) -> None:

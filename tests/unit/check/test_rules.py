@@ -71,7 +71,9 @@ def check(file: Path, location: str | None, settings: Settings, now: float = NOW
     return asyncio.run(check_sitemap(source, settings, clock=lambda: now)).findings
 
 
-@pytest.mark.parametrize("code", [code for code in RULES if code not in ELSEWHERE])
+@pytest.mark.parametrize(
+    "code", [pytest.param(code, marks=[pytest.mark.slow] * (code in MADE)) for code in RULES if code not in ELSEWHERE]
+)
 def test_faulty_sitemap_gives_exactly_its_code(code: str, tmp_path: Path) -> None:
     if code in MADE:
         file = tmp_path / "sitemap.xml"

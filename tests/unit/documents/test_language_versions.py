@@ -78,6 +78,7 @@ def expected(alive: set[tuple[str, str, int]], host: str) -> Sets:
     return sets
 
 
+@pytest.mark.slow
 @BOTH
 @given(rounds=st.lists(st.sets(PAGES, max_size=12), min_size=1, max_size=3))
 def test_sets_are_those_of_the_pages_that_are_listed(protocol: str, rounds: list[set[tuple[str, str, int]]]) -> None:
