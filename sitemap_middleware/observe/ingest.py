@@ -257,15 +257,16 @@ class Ingester:
     def _evidence(self, site_batch: _SiteBatch) -> tuple[list[Observation], list[str]]:
         """What of the responses counts, and the decoded paths of the pages whose own answer decides.
 
-        That is asked of a learned page that is new, because a header that nobody knows may have shown it to its visitor
-        alone, or that was refused, before it is listed again; and of each page of which a doubtful answer says
-        something new. A visitor's refusal of a learned page counts at once, because it may be private, unless an own
-        request got the page lately: else a crawler that the app blocks would have all pages left out.
+        That is asked of a page that is new, or that was refused, before it is listed again, because a header that
+        nobody knows may have shown it to its visitor alone; not if `values` may name it. It is also asked of each page
+        of which a doubtful answer says something new. A visitor's refusal of a learned page counts at once, because it
+        may be private, unless an own request got the page lately: else a crawler that the app blocks would have all
+        pages left out.
         """
         in_question = {
             observation.path
             for response, observation in site_batch.seen
-            if response.is_doubtful or (observation.learned and not response.is_probe and observation.may_be_listed)
+            if response.is_doubtful or _is_shown(response, observation)
         }
         pages = self.store.find(site_batch.site.store_key, in_question)
         evidence: list[Observation] = []
@@ -275,7 +276,7 @@ class Ingester:
             counts: Observation | None = observation
             if response.is_doubtful:
                 counts, is_asked = self._doubtful_evidence(response, observation, page)
-            elif observation.learned and observation.may_be_listed and not response.is_probe:
+            elif _is_shown(response, observation):
                 is_asked = self._may_ask(response) and (page is None or not is_listable(page))
                 counts = None if is_asked and page is not None else observation
             if is_asked:
@@ -324,6 +325,12 @@ class Ingester:
 
     def _may_ask(self, response: CapturedResponse) -> bool:
         return self.options.verify and self.prober.may_request(response.site, response.path)
+
+
+def _is_shown(response: CapturedResponse, observation: Observation) -> bool:
+    """Whether a visitor got a page that `values` does not name."""
+    is_named = observation.may_be_provided and not observation.learned
+    return observation.may_be_listed and not response.is_probe and not is_named
 
 
 def _states_other_path(response: CapturedResponse) -> bool:

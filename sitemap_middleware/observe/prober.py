@@ -214,21 +214,22 @@ class Prober:
             self._queue(site).live = request.detached()
 
     def check(self, site: Site, paths: Iterable[str], times: int = CHECKS) -> None:
-        """Request decoded paths whose content is new so many times, if there is a background for that."""
+        """Have the next `ask` request decoded paths whose content is new so many times, if there is a background."""
         if self._queue(site).live is not None:
             self._add(site, paths, _Asked(self._clock() + CHECK_PAUSE_SECONDS, times), MAX_CHECKED_PAGES)
 
     def ask(self, site: Site, paths: Iterable[str]) -> None:
         """Request decoded paths soon, because their own answer decides what visitors' answers left open."""
-        self._add(site, paths, _Asked(self._clock()), MAX_WAITING_PAGES)
+        queue = self._add(site, paths, _Asked(self._clock()), MAX_WAITING_PAGES)
+        if queue.waiting and queue.live is not None:
+            self._start_job(queue.live, site, queue)
 
-    def _add(self, site: Site, paths: Iterable[str], asked: _Asked, limit: int) -> None:
+    def _add(self, site: Site, paths: Iterable[str], asked: _Asked, limit: int) -> _Queue:
         queue = self._queue(site)
         for path in paths:
             if self.may_request(site, path):
                 queue.add(path, asked, limit)
-        if queue.waiting and queue.live is not None:
-            self._start_job(queue.live, site, queue)
+        return queue
 
     def run(
         self, request: Request, site: Site, unvisited: Callable[[], list[str]], marked: Callable[[], list[str]]

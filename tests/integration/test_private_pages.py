@@ -452,7 +452,7 @@ def test_robots_txt_and_cookie_rules_win_over_visits(protocol: str) -> None:
 
 
 @pytest.mark.parametrize("has_threads", [False, True], ids=["one thread", "threads"])
-def test_a_page_that_a_header_nobody_knows_opens_is_not_learned_from_it(has_threads: bool) -> None:
+def test_a_page_that_a_header_nobody_knows_opens_is_not_listed_for_it(has_threads: bool) -> None:
     """The middleware's own request, which is a stranger's, is answered before the first sitemap."""
     app = flask.Flask("site", static_folder=None)
 
@@ -461,11 +461,13 @@ def test_a_page_that_a_header_nobody_knows_opens_is_not_learned_from_it(has_thre
         is_refused = slug == "private" and "X-Netid" not in flask.request.headers
         return ("Members only", 403) if is_refused else (f"<main>The page {slug}</main>", 200)
 
+    app.add_url_rule("/members", "members", lambda: page("private"))
+
     middleware = SitemapMiddleware(app, base_url=BASE, learn="/v/<slug>", store="memory://")
     server = Client(middleware)
     as_served: dict[str, Any] = {"base_url": BASE, "environ_overrides": {"wsgi.multithread": has_threads}}
-    for slug in ("private", "public"):
-        server.get(f"/v/{slug}", headers={"X-Netid": "1"}, **as_served)
+    for path in ("/v/private", "/v/public", "/members"):
+        server.get(path, headers={"X-Netid": "1"}, **as_served)
     until = time.monotonic() + 10
     while (answer := server.get("/sitemap.xml", **as_served)).status_code != 200 and time.monotonic() < until:
         middleware.flush()
