@@ -250,7 +250,8 @@ class SitemapMiddleware:
     def changed(self, path: str) -> None:
         """Do as `refresh(path)`, and have IndexNow told of the page, which the app has changed or deleted.
 
-        With the option `indexnow`, search engines are told within a minute; without it, this is `refresh`.
+        With the option `indexnow`, search engines are told once the page has answered, mostly within a minute; without
+        it, this is `refresh`.
 
         Args:
             path: decoded, below the root path.

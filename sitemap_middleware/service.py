@@ -5,10 +5,11 @@ from __future__ import annotations
 import atexit
 import contextlib
 import logging
+import math
 import threading
 import time
 import weakref
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import unquote
@@ -111,6 +112,7 @@ class SitemapService(ServiceInspection):
             changes=self._publisher.changes,
             named=self.refresher.changed,
             public_locs=self._public_locs,
+            ask=self._ask,
             rules=lambda site: self.robots_txt.cached_rules(site, self._guarded_store),
             unfit_reason=self._unfit_reason,
         )
@@ -220,14 +222,22 @@ class SitemapService(ServiceInspection):
         self.refresher.refresh(path, is_changed=self.options.indexnow is not False)
         self._publisher.expire()
 
-    def _public_locs(self, site: Site, locs: Collection[str], *, unseen: bool, gone: bool = False) -> set[str]:
+    def _public_locs(
+        self, site: Site, locs: Collection[str], *, since: Mapping[str, float] | None = None, gone: bool = False
+    ) -> set[str]:
         """Those of some locs that everyone may hear of now; none before robots.txt was read. Raises `StoreError`."""
-        rules = self.robots_txt.saved_rules(site) if locs else None
-        if rules is None:
+        saved = self.robots_txt.saved_rules(site) if locs else None
+        if saved is None:
             return set()
+        (rules, read_at), since = saved, since or {}
         snapshot = replace(self.snapshot_now(site), rules=rules)
         pages, types = page_lookup(self._policy, snapshot)(locs), self.options.media_types
-        return {loc for loc, page in pages.items() if may_be_told(page, types, snapshot.now, unseen=unseen, gone=gone)}
+        return {
+            loc
+            for loc, page in pages.items()
+            if since.get(loc, -math.inf) < read_at
+            and may_be_told(page, types, snapshot.now, since=since.get(loc), gone=gone)
+        }
 
     def _unfit_reason(self) -> str | None:
         """Why search engines are not to hear of changes from here; None if they may."""

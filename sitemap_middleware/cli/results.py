@@ -273,7 +273,7 @@ def print_status(status: StoreStatus) -> None:
 
 def _queue_of(site: SiteStatus) -> Queue | None:
     record = site.records.get(RECORD_NAME)
-    return None if record is None else decoded_queue(record, 0, None)
+    return None if record is None else decoded_queue(record, 0)
 
 
 def settings_as_json(settings: Collection[Setting]) -> dict[str, Any]:

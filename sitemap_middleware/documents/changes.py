@@ -34,9 +34,8 @@ QUIET_SECONDS: Final = SECONDS_PER_DAY
 """How long nothing is new after more changes at once than are kept: they may come back in batches."""
 
 MIN_SETTLE_SECONDS: Final = 10 * 60
-MAX_SETTLE_SECONDS: Final = 60 * 60
-"""Seconds for which a new lastmod must stay the same before the change counts. So pages that change all the time are
-never announced, and a series of quick edits once."""
+"""Seconds for which a new lastmod must stay the same before the change counts, and until the part is rendered again. So
+pages that change all the time are never announced, and a series of quick edits once."""
 
 PageLookup = Callable[[Collection[str]], Mapping[str, Page | None]]
 """Of these locs, those that the settings and robots.txt let be listed, each with its page if that was observed."""
@@ -45,8 +44,13 @@ PageLookup = Callable[[Collection[str]], Mapping[str, Page | None]]
 class PublicLocs(Protocol):
     """Looks up which locs everyone may see now."""
 
-    def __call__(self, site: Site, locs: Collection[str], *, unseen: bool, gone: bool = False) -> Collection[str]:
-        """Those that settings, robots.txt and their pages allow; see `may_be_told`. Raises `StoreError`."""
+    def __call__(
+        self, site: Site, locs: Collection[str], *, since: Mapping[str, float] | None = None, gone: bool = False
+    ) -> Collection[str]:
+        """Those that settings, robots.txt and their pages allow; see `may_be_told`.
+
+        Of the locs in `since`, robots.txt and the page must have been read after that. Raises `StoreError`.
+        """
 
 
 class Change(NamedTuple):
@@ -59,6 +63,11 @@ class Change(NamedTuple):
     at: int
     """When it was found."""
     lastmod: str | None = None
+
+    @property
+    def happened_by(self) -> int:
+        """By when it had happened: who asks for the page from then on gets it as it is now."""
+        return min(self.at, end_of(self.lastmod)) if self.kind == "changed" and self.lastmod else self.at
 
 
 class KnownChanges(NamedTuple):
@@ -185,13 +194,16 @@ def _is_before(lastmod: str | None, rendered_at: float) -> bool:
     return lastmod is not None and end_of(lastmod) < rendered_at - SECONDS_PER_DAY
 
 
-def may_be_told(page: Page | None, media_types: Collection[str], now: int, *, unseen: bool, gone: bool) -> bool:
+def may_be_told(page: Page | None, media_types: Collection[str], now: int, *, since: float | None, gone: bool) -> bool:
     """Whether everyone may hear of a page that the settings and robots.txt let be listed, as it is now.
 
-    If nothing is known of it, that is as `unseen` says; if it is gone, as `gone` says.
+    Only what was seen after `since` counts, if that is given; else a page of which nothing is known may be told. If it
+    is gone, that is as `gone` says.
     """
     if page is None:
-        return unseen
+        return since is None
+    if since is not None and page.last_seen <= since:
+        return False
     if is_gone(page):
         return gone
     is_unread = page.media_type in HTML_TYPES and not (page.read_at or page.unread_reason)  # it may say noindex
@@ -205,6 +217,6 @@ def _order(change: Change) -> tuple[int, str]:
 def settled(parts: Iterable[KnownChanges], max_age: int, now: int) -> list[Change]:
     """The changes of all parts that count now, the latest of each URL, the oldest first."""
     changes = sorted((change for part in parts for change in part.by_loc.values()), key=_order)
-    pause = min(max(MIN_SETTLE_SECONDS, 2 * max_age), MAX_SETTLE_SECONDS)
+    pause = max(MIN_SETTLE_SECONDS, 2 * max_age)
     latest = {change.loc: change for change in changes if change.kind != "left" and now - change.at < KEPT_SECONDS}
     return [change for change in latest.values() if now - change.at >= (pause if change.kind == "changed" else 0)]

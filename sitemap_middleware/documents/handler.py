@@ -222,7 +222,7 @@ class SitemapHandler:
         try:
             changes = [change for change in self.publisher.changes(site) if change.kind != "gone"]
             latest = changes[: -MAX_FEED_ENTRIES - 1 : -1]
-            public = self.public_locs(site, [change.loc for change in latest], unseen=True)
+            public = self.public_locs(site, [change.loc for change in latest])
         except StoreError as error:
             raise Unavailable("its store does not answer") from error
         told = [change for change in latest if change.loc in public]
@@ -290,7 +290,7 @@ class SitemapHandler:
         self.publisher.look_for_loss(site)
         self.flush()
         marks = self.refresher.load()
-        rules = self.robots.rules(site, request, self.options.clock(), marks.everything)
+        rules = self.robots.rules(site, request, self.options.clock(), marks.latest)
         if self.options.verify:
             self.request_pages(request, site, marks)
             self.flush()

@@ -40,6 +40,9 @@ MAX_AGE_FACTOR: Final = 10
 """Values are valid for this many times the time that reading them took, or `max_age` if that is longer."""
 
 
+_VALUES: Final = "values/"
+"""The beginning of the name of a part of pages that values give."""
+
 _LINKED: Final = "linked"
 """The name of the part with the documents of all others, if versions in other languages are linked."""
 
@@ -64,6 +67,11 @@ class Part(NamedTuple):
     seconds: float
     """Seconds it took to render them."""
     documents: tuple[Document, ...]
+
+    @property
+    def pause(self) -> float:
+        """Seconds until a slow provider is called again, so that it runs for a tenth of the time at most."""
+        return MAX_AGE_FACTOR * self.seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +98,12 @@ class PartSource:
     def is_due(self, part: Part | None, now: float) -> bool:
         """Whether it is to be rendered again, given what was rendered last.
 
-        Slow providers are called less often, so that they run for a tenth of the time at most, unless `refresh` asks.
+        Slow providers are called less often, unless `refresh` asks.
         """
         if part is None or part.mark != self.mark:
             return True
         age = now - part.at
-        pause = MAX_AGE_FACTOR * part.seconds if self.kind == "values" else 0.0
+        pause = part.pause if self.kind == "values" else 0.0
         return age < 0 or (age >= pause and (part.key != self.key or age >= self.max_age))
 
 
@@ -166,7 +174,7 @@ def part_sources(
     values = [
         source(
             "values",
-            name=f"values/{document}",
+            name=f"{_VALUES}{document}",
             key=key(UNLEARNED_PART),  # read again after `max_age`, for any change of the site signals
             entries=partial(provided_entries, document, names),
             max_age=max_age,
@@ -273,7 +281,7 @@ class SavedParts:
         before, saved = self.load(owner, [_LINKED]).get(_LINKED), dict[str, Document]()
         earlier = {document.name: document for document in before.documents} if before is not None else {}
         if before is not None and 0 <= now - before.at < LEARNING_INTERVAL_SECONDS:
-            if before.key == key or (not at_once and now - before.at < MAX_AGE_FACTOR * before.seconds):
+            if before.key == key or (not at_once and now - before.at < before.pause):
                 return before, before.key == key
             saved = earlier  # after a while they are saved again: the store may have lost them
         groups = listed_versions((self.with_xml(owner, document) for document in marked), x_default)
@@ -310,9 +318,15 @@ class SavedParts:
         if self._store.load(owner, [_PARTS]).get(_PARTS) != record:
             self._store.save(owner, {_PARTS: record})
 
-    def load_changes(self, owner: BaseURL) -> list[KnownChanges]:
-        """The changes of all parts of a site."""
+    def load_changes(self, owner: BaseURL, max_age: float, looked_at: float) -> list[KnownChanges]:
+        """The changes of the parts of a site, without those of values that were due at a time, and are still.
+
+        The app may have withdrawn what they gave. Of other pages, the settings and the page itself say so.
+        """
         names = _decoded_names(self._store.load(owner, [_PARTS]).get(_PARTS))
+        provided = self.load(owner, [name for name in names if name.startswith(_VALUES)])
+        current = {name for name, part in provided.items() if part.at + max(max_age, part.pause) > looked_at}
+        names = [name for name in names if name in current or not name.startswith(_VALUES)]
         records = self._store.load(owner, [_changes_name(name) for name in names])
         return [changes.decoded(records[record], 0) for record in sorted(records)]
 

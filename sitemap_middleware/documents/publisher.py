@@ -189,9 +189,13 @@ class Publisher:
             sitemap.lock.release()
         return document
 
-    def changes(self, site: Site) -> list[Change]:
-        """The changes of a site that count now, the oldest first, told or not. Raises `StoreError`."""
-        return settled(self.saved_parts.load_changes(site.base_url), self._options.max_age, self._store_clock.now())
+    def changes(self, site: Site, looked_at: float = -math.inf) -> list[Change]:
+        """The changes of a site that count now, the oldest first, told or not; without those of values that the last
+        look at the sitemap was to bring up to date, and did not. Raises `StoreError`.
+        """
+        max_age = self._options.max_age
+        known = self.saved_parts.load_changes(site.base_url, max_age, looked_at)
+        return settled(known, max_age, self._store_clock.now())
 
     # Bringing the parts of a site up to date
 

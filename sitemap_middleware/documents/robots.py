@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import re
 from collections.abc import Callable
 from typing import Final, NamedTuple
@@ -50,6 +51,9 @@ MAX_REDIRECTS: Final = 5
 
 _RECORD_NAME: Final = "robots"
 """The name of the rules in the store."""
+
+_READ_AT: Final = "robots/read"
+"""The name of the time at which they were read, in POSIX seconds. It is kept if something waits for it."""
 
 _ABSENT_STATUSES: Final = frozenset({404, 410})
 _REDIRECT_STATUSES: Final = frozenset({301, 302, 303, 307, 308})
@@ -103,14 +107,17 @@ class RobotsTxt:
         known = self._cached.get(site.base_url)
         if known is not None and known.rules is not None:
             return known.rules
-        return (None if store is None else _load(site, store)) or RobotsRules()
+        saved = None if store is None else _load(site, store)
+        return RobotsRules() if saved is None else saved[0]
 
-    def saved_rules(self, site: Site) -> RobotsRules | None:
-        """The rules that any process learned last, for what cannot be taken back; None if there are none yet."""
+    def saved_rules(self, site: Site) -> tuple[RobotsRules, float] | None:
+        """The rules that any process learned last, for what cannot be taken back, and when; None if there are none."""
         if self._options.hides_all or not self._options.robots or site.root:
-            return self.cached_rules(site)
-        known = self._cached.get(site.base_url)
-        return _load(site, self._store) or (known.rules if known else None)
+            return self.cached_rules(site), math.inf
+        known, saved = self._cached.get(site.base_url), _load(site, self._store)
+        if saved is None and known is not None and known.rules is not None:
+            return known.rules, known.fetched_at
+        return saved
 
     # The rules
 
@@ -144,12 +151,14 @@ class RobotsTxt:
             else:  # a file of another host has rules, which are not read
                 target = re.split("[?#]", headers.get_last("location"), maxsplit=1)[0]
                 text, has_file = "", target.endswith(ROBOTS_PATH)
-            rules = before
-            if before is None or text != before.text:
-                rules = RobotsRules(text)
-                self._save(site, rules)
+            is_new = before is None or text != before.text
+            rules = RobotsRules(text) if is_new else before
+            if is_new or self._options.indexnow is not False:
+                self._save(site, text, now)
             return _CachedRules(rules, now, self._options.max_age, mark, has_file)
-        rules = before or _load(site, self._store)
+        rules = before
+        if rules is None and (saved := _load(site, self._store)) is not None:
+            rules = saved[0]
         if rules is None and answer is None and not self._app_routes.table.has_explicit_route(ROBOTS_PATH):
             rules = RobotsRules()
         else:
@@ -201,9 +210,10 @@ class RobotsTxt:
             log.debug("the app failed to answer a request for %s: %s", path, error)
             return None
 
-    def _save(self, site: Site, rules: RobotsRules) -> None:
+    def _save(self, site: Site, text: str, read_at: float) -> None:
         try:
-            self._store.save(site.base_url, {_RECORD_NAME: rules.text.encode("utf-8", "replace")})
+            record = text.encode("utf-8", "replace")
+            self._store.save(site.base_url, {_RECORD_NAME: record, _READ_AT: str(read_at).encode()})
         except StoreError as error:
             log.debug("the rules of robots.txt were not saved: %s", error)
 
@@ -252,11 +262,12 @@ class RobotsTxt:
         )
 
 
-def _load(site: Site, store: Store) -> RobotsRules | None:
-    """The rules in a store; None if there are none, or they cannot be read."""
+def _load(site: Site, store: Store) -> tuple[RobotsRules, float] | None:
+    """The rules in a store, and when they were read; None if there are none, or they cannot be read."""
     try:
-        text = store.load(site.base_url, [_RECORD_NAME]).get(_RECORD_NAME)
-        return None if text is None else RobotsRules(text.decode())
+        saved = store.load(site.base_url, [_RECORD_NAME, _READ_AT])
+        text = saved.get(_RECORD_NAME)
+        return None if text is None else (RobotsRules(text.decode()), float(saved.get(_READ_AT, b"0")))
     except (StoreError, ValueError) as error:
         log.debug("no rules of robots.txt could be loaded: %s", error)
         return None

@@ -72,7 +72,8 @@ def merge_batch(stored: Mapping[str, Page], observations: Iterable[Observation],
                 batch.unread_paths.append(path)
             else:
                 page = merge(page, known)
-        if page is None or (before is not None and not is_worth_writing(before, page)):
+        is_own = any(observation.is_probe for observation in of_page)  # someone waits for what the page says now
+        if page is None or (before is not None and not is_own and not is_worth_writing(before, page)):
             continue
         if before is None and page.learned and not may_be_provided and not is_listable(page):
             continue

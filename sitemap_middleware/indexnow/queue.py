@@ -24,9 +24,6 @@ RECORD_NAME: Final = "indexnow"
 REPEAT_SECONDS: Final = 10 * 60
 """The shortest time between two notices of one URL."""
 
-NAMED_SECONDS: Final = 24 * 60 * 60
-"""How long it is known that a URL was told which the app named: so long its mark may be in the store."""
-
 KEY_CHECKS: Final = 3
 """How often in a row, and minutes apart, the key must be public: while a deployment rolls on, not all servers have it,
 and engines fetch it once."""
@@ -49,8 +46,8 @@ STATES: Final[tuple[State, ...]] = ("unverified", "verifying", "good", "limited"
 class Notice(NamedTuple):
     """What is to be told, or was told last, of one URL. Times are in POSIX seconds."""
 
-    at: int
-    """When it changed."""
+    at: float
+    """When the change was found, or the app named it."""
     sent_at: int = 0
     """When it was last sent; 0 if never."""
     is_done: bool = False
@@ -66,7 +63,7 @@ class Queue:
     """The notices of a site, and what is known of its key."""
 
     key: str
-    since: tuple[int, str]
+    since: tuple[float, str]
     """Changes up to this time, and of that second up to this URL, are not told."""
     state: State = "unverified"
     retry_at: int = 0
@@ -85,24 +82,31 @@ class Queue:
         return json.dumps([*fields, {url: notice[:] for url, notice in self.notices.items()}]).encode()
 
     def add_changes(self, changes: Iterable[Change], now: int) -> None:
-        """Have the changes of the sitemap told that were not, and nothing more of pages that are not listed by now."""
-        latest = {
-            change.loc: change.at
-            for change in changes
-            if (change.at, change.loc) > self.since or change.loc in self.notices
-        }
-        for url, notice in list(self.notices.items()):
-            kept = 0 if not notice.is_named else NAMED_SECONDS if notice.is_done else KEPT_SECONDS
-            if url not in latest and now - notice.sent_at >= REPEAT_SECONDS and now - notice.at >= kept:
-                del self.notices[url]
-        for url, at in latest.items():
-            self.add(url, at)
+        """Have the changes of the sitemap told that were not, and nothing more that it does not say by now.
 
-    def add(self, url: str, at: int, *, is_named: bool = False) -> None:
-        """Have a change of a URL told, unless it is."""
+        What was told is known for as long as its change is kept: that may be absent only while a deployment rolls on.
+        """
+        latest = {change.loc: change for change in changes}
+        for url, notice in list(self.notices.items()):
+            kept = KEPT_SECONDS if url in latest or notice.is_done or notice.is_named else 0
+            if now - notice.sent_at >= max(kept, REPEAT_SECONDS) and now - notice.at >= kept:
+                del self.notices[url]
+        for url, change in latest.items():
+            if ((change.at, url) > self.since or url in self.notices) and self.is_news(url, change.happened_by):
+                self.add(url, change.at)
+
+    def is_news(self, url: str, at: float) -> bool:
+        """Whether a change of a URL that had happened by a time is to be told.
+
+        Who is told of a page asks for it after that: so that told of all before.
+        """
+        before = self.notices.get(url)
+        return before is None or not before.is_done or at >= before.sent_at
+
+    def add(self, url: str, at: float, *, is_named: bool = False) -> None:
+        """Have a change of a URL told, unless it is known."""
         before = self.notices.get(url)
         if before is None or before.at < at:
-            is_named = is_named or (before is not None and before.is_named)
             self.notices[url] = Notice(at, before.sent_at if before else 0, is_named=is_named)
 
     def drop_oldest(self) -> None:
@@ -165,18 +169,15 @@ class Queue:
         self.state, self.failures, self.retry_at = "good", 0, 0
 
 
-def decoded_queue(record: bytes | None, now: int, key: str | None) -> Queue:
-    """The queue in a record, for a key that the option names, or else any; an empty one if there is none."""
+def decoded_queue(record: bytes | None, now: int) -> Queue:
+    """The queue in a record; an empty one, with a new key, if there is none."""
     with suppress(ValueError, TypeError):
-        known, (at, url), state, retry_at, failures, looked_at, checks, notices = json.loads(record or b"")
+        key, (at, url), state, retry_at, failures, looked_at, checks, notices = json.loads(record or b"")
         if state in STATES and isinstance(notices, Mapping):
             rows = {
-                url: Notice(int(at), int(sent_at), bool(is_done), int(most), bool(is_named))
+                url: Notice(float(at), int(sent_at), bool(is_done), int(most), bool(is_named))
                 for url, (at, sent_at, is_done, most, is_named) in notices.items()
             }
             times = int(retry_at), int(failures), int(looked_at)
-            queue = Queue(str(known), (int(at), str(url)), state, *times, int(checks), rows)
-            if key not in (None, known):
-                queue.renew(key or "")
-            return queue
-    return Queue(key or token_hex(16), (now, "~"))  # no URL is later than that
+            return Queue(str(key), (float(at), str(url)), state, *times, int(checks), rows)
+    return Queue(token_hex(16), (now, "~"))  # no URL is later than that

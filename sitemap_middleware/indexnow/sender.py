@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from secrets import token_hex
 from typing import Final
 
@@ -34,7 +34,7 @@ LEASE_SECONDS: Final = 60
 RENEWAL_SECONDS: Final = 2 * 60 * 60
 """The shortest time after which a refused key is replaced by another one."""
 
-_OWN_KEY_PATH: Final = re.compile(r"/[0-9a-f]{32}\.txt")
+_OWN_KEY: Final = re.compile("[0-9a-f]{32}")
 
 
 class IndexNow:
@@ -47,15 +47,17 @@ class IndexNow:
         now: Callable[[], int],
         *,
         site: Callable[[], Site],
-        changes: Callable[[Site], list[Change]],
-        named: Callable[[], Mapping[str, int]],
+        changes: Callable[[Site, float], list[Change]],
+        named: Callable[[], Mapping[str, float]],
         public_locs: PublicLocs,
+        ask: Callable[[Site, Iterable[str]], object],
         rules: Callable[[Site], RobotsRules],
         unfit_reason: Callable[[], str | None],
     ) -> None:
-        """`now` is the clock of all workers. `changes` returns those of the sitemap that count.
+        """`now` is the clock of all workers. `changes` returns those of the sitemap that count, if it was to be up to
+        date at a time.
 
-        `named` returns the decoded paths that the app named lately, by `changed`, and when.
+        `named` returns the decoded paths that the app named lately, by `changed`, and when; `ask` has some requested.
         `unfit_reason` says why nothing is to be sent from where the app runs; None if nothing speaks against it.
         """
         self._options = options
@@ -65,6 +67,7 @@ class IndexNow:
         self._changes = changes
         self._named = named
         self._public_locs = public_locs
+        self._ask = ask
         self._rules = rules
         self._unfit_reason = unfit_reason
         self._option_key = options.indexnow if isinstance(options.indexnow, str) else None
@@ -90,11 +93,12 @@ class IndexNow:
 
     def is_key_path(self, path: str) -> bool:
         """Whether a path may be that of the key file. It costs almost nothing."""
-        if self._option_key is not None:
-            return path == f"/{self._option_key}.txt"
-        if self._options.indexnow is not True or _OWN_KEY_PATH.fullmatch(path) is None:
+        if not (self._options.indexnow and path.endswith(".txt") and self._may_be_key(path[1:-4])):
             return False
-        return self._key is None or path == f"/{self._key}.txt"
+        return self._option_key is not None or self._key is None or path == f"/{self._key}.txt"
+
+    def _may_be_key(self, key: str) -> bool:
+        return _OWN_KEY.fullmatch(key) is not None if self._option_key is None else key == self._option_key
 
     def key_file(self, site: Site, path: str) -> str | None:
         """The key, if it is this path's; None for any other. It may block. Raises `StoreError`."""
@@ -204,26 +208,31 @@ class IndexNow:
     def _look(self, site: Site, queue: Queue) -> None:
         """Find what changed: request the sitemap now and then, as a crawler does, and read the changes.
 
-        What the app names is marked to be requested from it, too, and is told when its answer is known.
+        What the app names is requested from it, too, and is told once it has answered.
         """
-        now, named = self._now(), self._named()
-        if not 0 <= now - queue.looked_at < LOOK_SECONDS or max(named.values(), default=0) > queue.looked_at:
-            queue.looked_at = max([now, *named.values()])
-            request(site.base_url + (quote_path(self._options.path) or ""), "HEAD")
-        queue.add_changes(self._changes(site), now)
-        locs = {loc: at for path, at in named.items() if (loc := loc_of(site, quote_path(path) or ""))}
-        for loc in self._public_locs(site, locs, unseen=False, gone=True):
-            queue.add(loc, locs[loc], is_named=True)
+        now, before, named = self._now(), queue.looked_at, self._named()
+        if not 0 <= now - before < LOOK_SECONDS or max(named.values(), default=0) >= before:
+            queue.looked_at = now
+            request(f"{site.base_url}{quote_path(self._options.path)}?{token_hex(8)}", "HEAD")  # no cache has that
+        queue.add_changes(self._changes(site, queue.looked_at), now)
+        paths = {loc: path for path in named if (loc := loc_of(site, quote_path(path) or ""))}
+        waiting = {loc: named[path] for loc, path in paths.items() if queue.is_news(loc, named[path])}
+        public = self._public_locs(site, waiting, since=waiting, gone=True)
+        for loc in public:
+            queue.add(loc, waiting.pop(loc), is_named=True)
+        # If the page fails, it is requested again with a later look, after a pause that grows with the time.
+        ages = {loc: (before - int(at), queue.looked_at - int(at)) for loc, at in waiting.items()}
+        again = [loc for loc, (age, later) in ages.items() if age >= 0 and later.bit_length() > age.bit_length()]
+        if again:
+            self._ask(site, [paths[loc] for loc in again])
         queue.drop_oldest()
         self._save(site, queue)
 
     def _send(self, site: Site, queue: Queue, urls: list[str]) -> bool:
         """Send some URLs, if everyone may hear of them now; whether further ones may be sent now."""
         now, most = self._now(), queue.notices[urls[0]].most
-        public = set[str]()
-        for named in (True, False):  # what the app only names may be anything until its page is seen
-            some = [url for url in urls if queue.notices[url].is_named is named]
-            public.update(self._public_locs(site, some, unseen=not named, gone=True))
+        named = {url: queue.notices[url].at for url in urls if queue.notices[url].is_named}
+        public = self._public_locs(site, urls, since=named, gone=True)
         queue.note(urls, now, most=most)  # what is not for everyone is looked at again in ten minutes
         self._save(site, queue)  # before it is sent: if this process dies meanwhile, nobody repeats it at once
         urls = [url for url in urls if url in public]
@@ -269,8 +278,11 @@ class IndexNow:
 
     def _load(self, site: Site) -> Queue:
         record = self._record = self._store.load(site.base_url, [RECORD_NAME]).get(RECORD_NAME)
-        queue = decoded_queue(record, self._now(), self._option_key)
-        self._key = "" if record is None else queue.key  # one that is not saved is of no use
+        queue = decoded_queue(record, self._now())
+        is_served = self._may_be_key(queue.key)
+        if not is_served:
+            queue.renew(self._option_key or token_hex(16))
+        self._key = queue.key if is_served and record is not None else ""  # one that is not saved is of no use
         return queue
 
     def _save(self, site: Site, queue: Queue) -> None:

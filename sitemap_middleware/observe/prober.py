@@ -140,11 +140,21 @@ class _Queue:
         return bool(self.asked) or any(asked.at <= now for asked in self.waiting.copy().values())
 
     def next_path(self, now: float) -> str:
-        """The path to request next: pages in doubt come first, and unvisited ones when no other is due."""
+        """The path to request next: pages in doubt come first, and unvisited ones when no other is due.
+
+        Empty if none waits by now: another thread may work off the queue within a request.
+        """
         waiting = self.waiting.copy()  # of up to 10,000 pages: a key for each of them would take milliseconds
         due = (path for path, asked in waiting.items() if asked.at <= now and not asked.is_unvisited)
         unvisited = (path for path, asked in waiting.items() if asked.at <= now)
-        return next(due, "") or next(unvisited, "") or min(waiting, key=lambda path: waiting[path].at)
+        return next(due, "") or next(unvisited, "") or min(waiting, key=lambda path: waiting[path].at, default="")
+
+    def take(self, path: str) -> _Asked | None:
+        """Note that a path is being requested; None if it waits for that no more."""
+        asked = self.waiting.pop(path, None)
+        if asked is not None:
+            self.asked[path] = asked
+        return asked
 
 
 class Prober:
@@ -314,7 +324,7 @@ class Prober:
         """No requests yet, whose answers will be observed."""
 
         def on_response(response: CapturedResponse) -> None:
-            self._take(site, queue, queue.asked.pop(response.path), response)
+            self._take(site, queue, queue.asked.pop(response.path, _Asked(response.at)), response)
 
         def on_failure(path: str, error: Exception) -> None:
             queue.asked.pop(path, None)
@@ -334,8 +344,7 @@ class Prober:
             if not 0 <= now - began < seconds or queue.is_paused(now):
                 break
             path = queue.next_path(math.inf)
-            queue.asked[path] = queue.waiting.pop(path)
-            if path not in hanging:
+            if queue.take(path) and path not in hanging:
                 self._save_hanging(site, {**hanging, path: int(now)})
                 running.start(path, now)
                 if self._clock() - now >= PROBE_TIMEOUT_SECONDS:
@@ -359,7 +368,8 @@ class Prober:
             path = queue.next_path(now)
             if self._is_time_for(path, queue, job, running):
                 now = self._clock()
-                queue.asked[path] = asked = queue.waiting.pop(path)
+                if (asked := queue.take(path)) is None:
+                    continue
                 try:
                     running.start(path, now)
                 except RuntimeError:  # the event loop of the request has ended
@@ -373,7 +383,8 @@ class Prober:
 
     def _is_time_for(self, path: str, queue: _Queue, job: _Job, running: RunningRequests) -> bool:
         """Wait until a page is due; whether it is, as far as is known: others may have become due meanwhile."""
-        seconds = queue.waiting[path].at - self._clock()
+        asked = queue.waiting.get(path)
+        seconds = 0.0 if asked is None else asked.at - self._clock()
         if seconds <= 0:
             return True
         if running:

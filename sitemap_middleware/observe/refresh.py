@@ -62,6 +62,11 @@ class RefreshMarks:
     pages: Mapping[str, str] = field(default_factory=dict)
     """The tokens of the last `refresh(path)` of each decoded path."""
 
+    @property
+    def latest(self) -> bytes:
+        """Bytes that change with each mark."""
+        return b" ".join([self.everything, *map(str.encode, self.pages.values())])
+
     def token_of(self, section: str) -> bytes:
         """Bytes that change whenever the items of a provider are to be read again."""
         tokens = self.everything + b"/" + self.sections.get(section, "").encode()
@@ -163,12 +168,12 @@ class Refresher:
             self._latest = RefreshMarks(records.get(self._everything, b""), some["sections"], some["pages"])
         return self._latest
 
-    def changed(self) -> dict[str, int]:
-        """The decoded paths that the app said are changed, and when, in POSIX seconds. Raises `StoreError`."""
+    def changed(self) -> dict[str, float]:
+        """The decoded paths that the app said are changed, and when last, in POSIX seconds. Raises `StoreError`."""
         with suppress(ValueError, TypeError, AttributeError):
             times = json.loads(self._store.load(_OWNER, [self._changed]).get(self._changed, b"{}"))
-            now = int(self._clock())
-            return {path: int(at) for path, at in times.items() if abs(now - int(at)) < CHANGED_SECONDS}
+            now = self._clock()
+            return {path: float(at) for path, at in times.items() if abs(now - float(at)) < CHANGED_SECONDS}
         return {}
 
     def _save_changes(self, paths: Iterable[str]) -> None:
@@ -179,10 +184,9 @@ class Refresher:
                 break
             time.sleep(0.02)
         try:
-            times, now = self.changed(), int(self._clock())
-            for path in paths:  # each call is a change, although one may come within the second of another
-                times[path] = max(now, times.pop(path, 0) + 1)
-            latest = dict([*times.items()][-MAX_CHANGED:])
+            times, named = self.changed(), dict.fromkeys(paths, self._clock())
+            earlier = {path: at for path, at in times.items() if path not in named}
+            latest = dict([*earlier.items(), *named.items()][-MAX_CHANGED:])
             self._store.save(_OWNER, {self._changed: json.dumps(latest).encode()})
         finally:
             self._store.lease(_OWNER, self._changed, holder, 0)

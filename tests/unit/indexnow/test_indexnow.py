@@ -15,7 +15,7 @@ from typing import Any
 import flask
 import pytest
 
-from sitemap_middleware import OptionError
+from sitemap_middleware import OptionError, sitemap
 from sitemap_middleware.cli.main import command
 from sitemap_middleware.indexnow import protocol, queue
 from sitemap_middleware.models import BaseURL
@@ -67,18 +67,31 @@ def test_edits_in_a_row_are_told_together() -> None:
 
 
 def test_changed_tells_soon_but_not_twice_in_ten_minutes() -> None:
-    with told() as site:
-        site.app.changed("/items/rye")
-        site.app.changed("/items/rye")
-        site.app.flush()
+    with told(verify=True) as site:
+        for _ in range(100):  # as an import does
+            site.app.changed("/items/rye")
+        site.step(60)
         site.app.changed("/items/rye")
         site.step(60, times=5)
         assert site.engine.paths() == {"/items/rye": 1}
         site.step(60, times=6)
         assert site.engine.paths() == {"/items/rye": 2}
+        site.step(60, times=60)
+        assert site.engine.paths() == {"/items/rye": 2}
         site.engine.check()
         with pytest.raises(OptionError, match="give the path of a page"):
             site.app.changed("items/rye")
+
+
+@pytest.mark.parametrize("item", ["rye", "new"])
+def test_an_edit_that_is_named_is_told_once(item: str) -> None:
+    with told(verify=True) as site:
+        for _ in range(2):  # it is told again when it is edited again
+            site.items[item] = int(site.clock())
+            site.app.changed(f"/items/{item}")
+            site.step(60)
+            site.step(300, times=20)
+        assert site.engine.paths() == {f"/items/{item}": 2}
 
 
 def test_changed_tells_of_no_page_that_may_not_be_listed() -> None:
@@ -90,16 +103,116 @@ def test_changed_tells_of_no_page_that_may_not_be_listed() -> None:
         assert site.engine.requests == []
 
 
-@pytest.mark.parametrize("status", [200, 401, 403, 302, 0])
-def test_changed_tells_of_an_unseen_page_once_it_is_known_to_be_for_everyone(status: int) -> None:
+@pytest.mark.parametrize("status", [200, 401, 403, 302, 500, 0])
+@pytest.mark.parametrize("note", ["old", "draft"])
+def test_changed_tells_of_a_page_only_by_what_it_answers_since(note: str, status: int) -> None:
     with told(verify=True) as site:
-        site.statuses["/notes/draft"] = status
+        site.statuses[f"/notes/{note}"] = status
         requested = list[str]()
         site.flask.before_request_funcs[None].append(lambda: requested.append(flask.request.path))
-        site.app.changed("/notes/draft")
-        until(lambda: (site.step(), "/notes/draft" in requested)[1])
+        site.app.changed(f"/notes/{note}")
+        until(lambda: (site.step(), f"/notes/{note}" in requested)[1])
         site.step(times=3)
-        assert site.engine.paths() == ({"/notes/draft": 1} if status == 200 else {})
+        is_gone = note == "old" and status == 0
+        assert site.engine.paths() == ({f"/notes/{note}": 1} if status == 200 or is_gone else {})
+        if status == 500:  # it is requested again now and then
+            site.statuses.clear()
+            site.step(times=30)
+            assert site.engine.paths() == {f"/notes/{note}": 1}
+
+
+def test_where_the_app_is_not_asked_changed_waits_for_a_visitor_and_at_last_for_nothing() -> None:
+    with told() as site:
+        for _ in range(2):
+            site.app.changed("/notes/old")
+            site.step(3600, times=5)
+            assert site.engine.requests == []
+            site.step(DAY)
+        site.app.changed("/notes/old")
+        site.step(60)
+        site.visit("/notes/old")
+        site.step(times=2)
+        assert site.engine.paths() == {"/notes/old": 1}
+
+
+@pytest.mark.parametrize("path", ["/notes/old", "/items/rye"])
+def test_changed_tells_of_a_page_only_by_a_later_robots_txt(path: str) -> None:
+    with told(verify=True, max_age=3600) as site:
+        robots = "User-agent: *\nDisallow: /items/\nDisallow: /notes/", 200, {"Content-Type": "text/plain"}
+        site.flask.before_request_funcs[None].append(lambda: robots if flask.request.path == "/robots.txt" else None)
+        site.clock.pass_(1)
+        site.app.changed(path)
+        site.step(60, times=30)
+        assert site.engine.requests == []
+
+
+@pytest.mark.parametrize("ignores_queries", [True, False])
+def test_a_cache_in_front_keeps_no_change_back_and_tells_nothing_wrong(*, ignores_queries: bool) -> None:
+    with told(verify=True) as site:
+        cached = dict[str, tuple[Any, ...]]()
+
+        def cache(environ: dict[str, Any], start: Any) -> Any:
+            path, query = environ["PATH_INFO"], environ["QUERY_STRING"]
+            key = path if ignores_queries else f"{path}?{query}"
+            if path != "/sitemap.xml":
+                return site.app(environ, start)
+            if key not in cached:
+                body = b"".join(site.app(environ, lambda *head, **_: cached.update({key: head})))
+                cached[key] = (*cached[key][:2], body)
+            start(*cached[key][:2])
+            return [cached[key][2]]
+
+        site.server.set_app(cache)
+        site.step(times=2)
+        site.statuses["/notes/old"] = 403
+        site.app.changed("/notes/old")
+        site.app.changed("/items/rye")
+        site.items["spelt"] = None
+        site.step(times=3)
+        assert site.engine.paths() == ({} if ignores_queries else {"/items/spelt": 1, "/items/rye": 1})
+
+
+def test_what_slow_values_give_no_more_is_not_told() -> None:
+    with told() as site:
+        site.engine.script = [(429, "", {"Retry-After": "7200"})]
+        site.items["secret"] = None
+        site.step()
+        assert site.engine.requests == [1]
+        ready = threading.Event()
+
+        class Slow(dict[str, int | None]):
+            def items(self) -> Any:
+                ready.wait(10)
+                return super().items()
+
+        site.items = Slow({"rye": None, "oat": None})
+        site.step(9000)
+        ready.set()
+        site.step(60, times=3)
+        assert site.engine.requests == [1]
+
+
+def test_versions_that_alternate_tell_nothing_twice() -> None:
+    store, guides = MemoryStore(), ["a"]
+    with told(store=store) as first:
+
+        def deploy(*, is_new: bool, **options: Any) -> None:
+            version = first.worker(store=store, **options)
+            version.items = first.items
+            if is_new:
+                view = sitemap(values=lambda: [*guides])(lambda **_: "<!doctype html><main>A guide")
+                version.flask.add_url_rule("/guides/<slug>", "guides", view)
+            first.server.set_app(version.app)
+            version.step(times=4)
+
+        deploy(is_new=True)
+        guides.append("b")
+        first.items["spelt"] = None
+        for _ in range(3):
+            deploy(is_new=True)
+            deploy(is_new=False)
+            deploy(is_new=True, exclude=("/items/*",))
+        assert first.engine.paths() == {"/guides/b": 1, "/items/spelt": 1}
 
 
 @pytest.mark.parametrize("way", ["excluded", "robots", "login"])
@@ -109,6 +222,8 @@ def test_what_waits_is_not_told_if_it_may_not_be_listed_any_more(way: str) -> No
         site.engine.script = [(429, "", {})]
         site.items["spelt"] = None
         site.app.changed("/items/rye")
+        site.clock.pass_(60)
+        site.visit("/items/rye")
         site.step()
         assert site.app.stats()["indexnow_pending"] == 2
         later = site.worker(store=store, exclude=("/items/*",) if way == "excluded" else ())
@@ -126,7 +241,7 @@ def test_what_waits_is_not_told_if_it_may_not_be_listed_any_more(way: str) -> No
 
 def test_what_one_process_names_is_told_by_another_one() -> None:
     store = MemoryStore()
-    with told(store=store) as site:
+    with told(store=store, verify=True) as site:
         store.lease(BaseURL(site.base), "indexnow", "a worker that sends", 60)
         site.worker(store=store).app.changed("/items/rye")  # it may be killed from here on
         site.app.flush()
@@ -187,6 +302,17 @@ def test_a_refused_key_of_our_own_is_replaced_after_some_hours() -> None:
         site.step(3600, times=24)
         assert site.engine.paths() == {"/items/spelt": 1}
         assert (site.engine.requests, site.state) == ([1, 1, 1], 3)
+
+
+def test_another_key_than_the_one_that_is_served_is_not_used() -> None:
+    store = MemoryStore()
+    with told(indexnow="0123abcd-KEY", store=store) as site:
+        later = site.worker(store=store)  # with a key that it makes itself
+        site.server.set_app(later.app)
+        later.items = {"rye": None, "oat": None, "spelt": None}
+        later.step(times=5)
+        assert site.engine.paths() == {"/items/spelt": 1}
+        site.engine.check()
 
 
 def test_a_403_of_a_proxy_does_not_burn_the_key() -> None:
