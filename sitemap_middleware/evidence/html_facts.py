@@ -88,7 +88,8 @@ class HtmlFacts(NamedTuple):
     links: tuple[str, ...] = ()
     """The targets of its first and its last links."""
     is_api_documentation: bool = False
-    images: tuple[str, ...] = ()
+    images: tuple[tuple[str, str], ...] = ()
+    """Each image, and what it is a link to; empty if to nothing."""
     versions: tuple[tuple[str, str], ...] = ()
     """Its versions in other languages: codes and URLs."""
 
@@ -133,8 +134,11 @@ def parse_html(
     )
     with suppress(Exception):  # an odd image must not hide what the page says of itself
         if wanted.images and not unread:
-            found = tuple(_resolved(image.strip(), base) for image in image_references(tree, data))
-            facts = facts._replace(images=found)
+            found = (
+                (_resolved(image.strip(), base), link and _resolved(link, base))
+                for image, link in image_references(tree, data)
+            )
+            facts = facts._replace(images=tuple(found))
         if wanted.alternates:
             versions = ((code, _resolved(url.strip(), base)) for code, url in version_references(tree))
             facts = facts._replace(versions=tuple(versions))

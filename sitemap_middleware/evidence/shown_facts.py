@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from itertools import accumulate
 from typing import Any, Final, NamedTuple
 
@@ -25,16 +26,20 @@ MAX_VERSIONS: Final = 100
 MAX_SHOWN_BYTES: Final = 8_000
 """Of all facts of a page. Its readers may have written them."""
 
-MIN_COMMON_PAGES: Final = 3
+COMMON_PAGES: Final = 2
 COMMON_SHARE: Final = 0.1
-"""An image on so many pages, and this share of the pages of the site or of a route, is the site's: a logo, an icon."""
+"""An image on more than so many pages and this share of those of the site or of a route is the site's: a logo, an icon.
+The few pages are those that show it on a small site besides its own: the first page, an archive."""
 
 _MAX_ELEMENTS: Final = 500
 _MAX_SRCSET_CHARS: Final = 10_000
 _META_IMAGES: Final = "meta[property='og:image'][content], meta[property='og:image:url'][content]"
 _CONTENT: Final = "main, [role=main], article"
-_OTHER_PARTS: Final = frozenset({"nav", "aside", "footer", "template", "noscript", "dialog"})
-"""Elements whose images are not those of the content that they are in."""
+_OTHER_PARTS: Final = frozenset(
+    {"nav", "aside", "footer", "template", "dialog", "navigation", "complementary", "contentinfo", "banner"}
+)
+"""Elements, by tag or role, whose images are not those of the content that they are in."""
+_PICTURE: Final = re.compile(r"\.(?:avif|gif|jpe?g|png|svg|tiff?|webp)(?:\?|$)", re.IGNORECASE)
 _VERSIONS: Final = "head > link[rel~=alternate i][hreflang][href]"
 _UNSHOWN: Final = re.compile(
     r"display\s*:\s*none|visibility\s*:\s*hidden|(?<![\w-])(?:width|height)\s*:\s*[0-2](?:\.\d+)?px", re.IGNORECASE
@@ -42,7 +47,7 @@ _UNSHOWN: Final = re.compile(
 _TINY: Final = re.compile(r"\s*[0-2](?:\.\d+)?\s*(?:px)?\s*")
 _DESCRIPTOR: Final = re.compile(r"(\s[\d.]{1,10}[wx]),")
 _SIZE: Final = re.compile(
-    r"(?:[-_](\d{2,4})x\d{2,4}|[-_](\d{3,4})w|@([2-4])x)(?=\.[a-z]{3,4}(?:\?|$))"
+    r"(?:[-_](0|\d{2,4})x(0|\d{2,4})|[-_](\d{3,4})w|@([2-4])x)(?=\.[a-z]{3,4}(?:\?|$))"
     r"|(?<=[?&])(?:w|h|width|height|size|q|quality|dpr)=(\d{1,5})(?:&|$)",
     re.IGNORECASE,
 )
@@ -62,19 +67,24 @@ class Wanted(NamedTuple):
 NOTHING: Final = Wanted()
 
 
-def image_references(tree: LexborHTMLParser, data: Iterable[Any]) -> Iterator[str]:
-    """The images that a page names in its metadata and shows in its main content. `data` is its JSON-LD."""
+def image_references(tree: LexborHTMLParser, data: Iterable[Any]) -> Iterator[tuple[str, str]]:
+    """The images that a page names in its metadata and shows in its content, and what each is a link to, if anything.
+
+    `data` is its JSON-LD. The content of a page that marks none is what is in no part of another kind.
+    """
     for meta in tree.css(_META_IMAGES)[:_MAX_ELEMENTS]:
-        yield meta.attributes["content"] or ""
-    yield from _images_of_things(data)
+        yield meta.attributes["content"] or "", ""
+    yield from ((image, "") for image in _images_of_things(data))
     images: dict[int, LexborNode] = {}
-    for content in tree.css(_CONTENT):
+    marked = tree.css(_CONTENT)
+    others = _OTHER_PARTS if marked else _OTHER_PARTS | {"header", "noscript"}  # the latter for trackers
+    for content in marked or tree.css("body"):
         images |= {image.mem_id: image for image in content.css("img")[:_MAX_ELEMENTS]}
         if len(images) >= _MAX_ELEMENTS:
             break
     for image in images.values():
-        if not _is_unshown(image) and _is_content(image):
-            yield _source(image)
+        if not _is_unshown(image) and (link := _link_around(image, others)) is not None:
+            yield _source(image), link
 
 
 def version_references(tree: LexborHTMLParser) -> Iterator[tuple[str, str]]:
@@ -85,10 +95,12 @@ def version_references(tree: LexborHTMLParser) -> Iterator[tuple[str, str]]:
             yield code, link.attributes["href"] or ""
 
 
-def facts(images: Iterable[str], versions: Iterable[tuple[str, str]], site: Site, loc: str, wanted: Wanted) -> str:
+def facts(
+    images: Iterable[tuple[str, str]], versions: Iterable[tuple[str, str]], site: Site, loc: str, wanted: Wanted
+) -> str:
     """The facts of a reading, one in a line, by what the page at `loc` refers to."""
     page = own_reference(site, loc, "")  # where an image without a source leads
-    own = (own_reference(site, loc, image) for image in images)
+    own = (own_reference(site, loc, image) for image, link in images if not _is_of_another_page(site, loc, link))
     shown = _one_of_each_picture(image for image in own if image and image != page)[: wanted.images]
     paths: dict[str, str] = {}  # of two URLs for one language the first one counts
     for code, url in versions:
@@ -129,19 +141,33 @@ def common_images(pages: Iterable[Page]) -> frozenset[str]:
         image
         for group, shown in counts.items()
         for image, count in shown.items()
-        if count >= max(MIN_COMMON_PAGES, COMMON_SHARE * totals[group])
+        if count > COMMON_PAGES + COMMON_SHARE * totals[group]
     )
 
 
-def _is_content(image: LexborNode) -> bool:
-    """Whether an image is in no part that is hidden or leads elsewhere. The parser's own `:is` misses some of these."""
+def _link_around(image: LexborNode, others: AbstractSet[str]) -> str | None:
+    """What an image is a link to, or nothing; None in a part that is hidden or leads elsewhere.
+
+    The parser's own `:is` misses some of these.
+    """
+    link = ""
     element = image.parent
     while element is not None:
         attributes = element.attributes
-        if element.tag in _OTHER_PARTS or "hidden" in attributes or _UNSHOWN.search(attributes.get("style") or ""):
-            return False
+        if not others.isdisjoint((element.tag, attributes.get("role"))) or "hidden" in attributes:
+            return None
+        if _UNSHOWN.search(attributes.get("style") or ""):
+            return None
+        if element.tag == "a":
+            link = (attributes.get("href") or "").strip()
         element = element.parent
-    return True
+    return link
+
+
+def _is_of_another_page(site: Site, loc: str, link: str) -> bool:
+    """Whether an image only leads to another page of the site: a logo, a preview. A larger size of it is no page."""
+    target = own_reference(site, loc, link) if link else None
+    return target is not None and target != own_reference(site, loc, "") and not _PICTURE.search(target)
 
 
 def _is_unshown(image: LexborNode) -> bool:

@@ -131,6 +131,27 @@ def of_one_page(html: str, **options: Any) -> list[str]:
             ),
             ["/p.jpg", "/q.jpg?w=900&v=1"],
         ),
+        (
+            page(
+                "<header><img src=/h.png></header><div role=banner><img src=/b.png></div><div><img src=/c.png></div><noscript><img src=/hit.php></noscript>"
+            ),
+            ["/c.png"],
+        ),
+        (
+            page(
+                "<main><header><img src=/h.png></header><noscript><img src=/n.png></noscript><div role=navigation><img src=/r.png></main>"
+            ),
+            ["/h.png", "/n.png"],
+        ),
+        (
+            page(
+                "<main><a href=/other><img src=/preview.png></a><a href=https://example.com/><img src=/home.png></a>"
+                "<a href=/large.JPG?v=1><img src=/small.jpg></a><a href='#zoom'><img src=/zoom.png></a>"
+                "<a href=/a/b><img src=/self.png></a><a href=https://photos.example/1><img src=/c.png></a><a><img src=/d.png></a></main>"
+            ),
+            ["/small.jpg", "/zoom.png", "/self.png", "/c.png", "/d.png"],
+        ),
+        (page("<main><img src=/p-0x300.png><img src=/p-75x75.png></main>"), ["/p-0x300.png"]),
         (page(head="<meta property='og:image' content='https://example.com/og.png'>"), ["/og.png"]),
         (
             page(head=f"<script type='application/ld+json'>{json.dumps(THINGS)}</script>"),
@@ -194,10 +215,12 @@ def test_a_fact_counts_once_two_readings_agree_and_until_one_lacks_it() -> None:
 
 
 def test_what_many_pages_show_is_the_sites() -> None:
-    pages = {f"/p{number}": page(f"<main><img src=/icon.svg><img src=/{number}.png></main>") for number in range(5)}
+    pages = {
+        f"/p{number}": page(f"<main><img src=/icon.svg><img src=/{number // 2}.png></main>") for number in range(6)
+    }
     site = Site(pages, images=True)
     site.read()
-    assert site.said() == {f"/p{number}": [f"/{number}.png"] for number in range(5)}
+    assert site.said() == {f"/p{number}": [f"/{number // 2}.png"] for number in range(6)}
 
 
 def test_the_developers_word_counts_before_the_page() -> None:
