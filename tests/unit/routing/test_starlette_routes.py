@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import time
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,6 +20,7 @@ from starlette.routing import BaseRoute, Host, Match, Mount, Route, Router, WebS
 from starlette.staticfiles import StaticFiles
 
 from sitemap_middleware import SitemapMiddleware, sitemap
+from sitemap_middleware.routing.static_html_files import RECHECK_SECONDS
 
 from ...support.documents import entries, locs
 from ...support.sample_sites import Clock
@@ -180,6 +182,17 @@ def test_html_files_are_pages_dated_by_their_modification(tmp_path: Path) -> Non
         "http://testserver/docs/": {"lastmod": "2025-06-12T15:06:40Z"},
         "http://testserver/docs/a%20b.htm": {"lastmod": "2025-06-11T15:06:40Z"},
     }
+
+
+def test_a_folder_is_read_again_after_a_minute_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now, app = [0.0], files(folder(tmp_path, "a.html"))
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    assert listed(app) == ["/a.html"]
+    folder(tmp_path, "b.html")
+    now[0] = RECHECK_SECONDS - 1
+    assert listed(app) == ["/a.html"]
+    now[0] = RECHECK_SECONDS
+    assert listed(app) == ["/a.html", "/b.html"]
 
 
 def test_what_is_no_page_is_not_listed(tmp_path: Path) -> None:
