@@ -290,7 +290,9 @@ class SitemapHandler:
         self.publisher.look_for_loss(site)
         self.flush()
         marks = self.refresher.load()
-        rules = self.robots.rules(site, request, self.options.clock(), marks.latest)
+        # Before IndexNow tells of a page that the app names, the rules are read again.
+        mark = marks.everything if self.options.indexnow is False else marks.latest
+        rules = self.robots.rules(site, request, self.options.clock(), mark)
         if self.options.verify:
             self.request_pages(request, site, marks)
             self.flush()
