@@ -5,11 +5,10 @@ from __future__ import annotations
 import atexit
 import contextlib
 import logging
-import math
 import threading
 import time
 import weakref
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import unquote
@@ -222,21 +221,17 @@ class SitemapService(ServiceInspection):
         self.refresher.refresh(path, is_changed=self.options.indexnow is not False)
         self._publisher.expire()
 
-    def _public_locs(
-        self, site: Site, locs: Collection[str], *, since: Mapping[str, float] | None = None, gone: bool = False
-    ) -> set[str]:
-        """Those of some locs that everyone may hear of now; none before robots.txt was read. Raises `StoreError`."""
-        saved = self.robots_txt.saved_rules(site) if locs else None
+    def _public_locs(self, site: Site, since: Mapping[str, float | None], gone: bool) -> set[str]:
+        """Those of some locs that everyone may hear of now; none before robots.txt was read. See `PublicLocs`."""
+        saved = self.robots_txt.saved_rules(site) if since else None
         if saved is None:
             return set()
-        (rules, read_at), since = saved, since or {}
-        snapshot = replace(self.snapshot_now(site), rules=rules)
-        pages, types = page_lookup(self._policy, snapshot)(locs), self.options.media_types
+        rules, read_at = saved
+        snapshot, types = replace(self.snapshot_now(site), rules=rules), self.options.media_types
         return {
             loc
-            for loc, page in pages.items()
-            if since.get(loc, -math.inf) < read_at
-            and may_be_told(page, types, snapshot.now, since=since.get(loc), gone=gone)
+            for loc, page in page_lookup(self._policy, snapshot)(since).items()
+            if (since[loc] or 0) < read_at and may_be_told(page, types, snapshot.now, since=since[loc], gone=gone)
         }
 
     def _unfit_reason(self) -> str | None:

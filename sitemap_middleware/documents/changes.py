@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
-from typing import Final, Literal, NamedTuple, Protocol
+from typing import Final, Literal, NamedTuple
 
 from ..evidence.dates import SECONDS_PER_DAY
 from ..evidence.observations import HTML_TYPES
@@ -41,16 +41,9 @@ PageLookup = Callable[[Collection[str]], Mapping[str, Page | None]]
 """Of these locs, those that the settings and robots.txt let be listed, each with its page if that was observed."""
 
 
-class PublicLocs(Protocol):
-    """Looks up which locs everyone may see now."""
-
-    def __call__(
-        self, site: Site, locs: Collection[str], *, since: Mapping[str, float] | None = None, gone: bool = False
-    ) -> Collection[str]:
-        """Those that settings, robots.txt and their pages allow; see `may_be_told`.
-
-        Of the locs in `since`, robots.txt and the page must have been read after that. Raises `StoreError`.
-        """
+PublicLocs = Callable[[Site, Mapping[str, float | None], bool], Collection[str]]
+"""Of these locs, those that everyone may hear of now, by robots.txt and the page as they were read after a time, if one
+is given; and of those that are gone, if that is wanted. Raises `StoreError`."""
 
 
 class Change(NamedTuple):

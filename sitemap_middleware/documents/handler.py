@@ -222,7 +222,7 @@ class SitemapHandler:
         try:
             changes = [change for change in self.publisher.changes(site) if change.kind != "gone"]
             latest = changes[: -MAX_FEED_ENTRIES - 1 : -1]
-            public = self.public_locs(site, [change.loc for change in latest])
+            public = self.public_locs(site, dict.fromkeys(change.loc for change in latest), False)
         except StoreError as error:
             raise Unavailable("its store does not answer") from error
         told = [change for change in latest if change.loc in public]

@@ -175,9 +175,15 @@ class IndexNow:
     def _work(self, site: Site) -> None:
         queue = self._load(site)
         self._save(site, queue)
-        if queue.state == "burnt":
-            self._warn_of_key()
-            if self._option_key is None and not queue.is_paused(self._now()):
+        if queue.state == "burnt" and self._option_key is not None:
+            self._warn_once(
+                "burnt",
+                'IndexNow refuses the key for ever, so nothing is sent: give a new one, such as indexnow="%s"',
+                token_hex(16),
+            )
+        elif queue.state == "burnt":
+            self._warn_once("burnt", "IndexNow refuses the key for ever, and gets another one in some hours")
+            if not queue.is_paused(self._now()):
                 queue.renew(token_hex(16))
                 self._save(site, queue)
         elif not queue.is_paused(self._now()) and (queue.state != "unverified" or self._verify(site, queue)):
@@ -217,8 +223,7 @@ class IndexNow:
         queue.add_changes(self._changes(site, queue.looked_at), now)
         paths = {loc: path for path in named if (loc := loc_of(site, quote_path(path) or ""))}
         waiting = {loc: named[path] for loc, path in paths.items() if queue.is_news(loc, named[path])}
-        public = self._public_locs(site, waiting, since=waiting, gone=True)
-        for loc in public:
+        for loc in self._public_locs(site, waiting, True):
             queue.add(loc, waiting.pop(loc), is_named=True)
         # If the page fails, it is requested again with a later look, after a pause that grows with the time.
         ages = {loc: (before - int(at), queue.looked_at - int(at)) for loc, at in waiting.items()}
@@ -231,8 +236,9 @@ class IndexNow:
     def _send(self, site: Site, queue: Queue, urls: list[str]) -> bool:
         """Send some URLs, if everyone may hear of them now; whether further ones may be sent now."""
         now, most = self._now(), queue.notices[urls[0]].most
-        named = {url: queue.notices[url].at for url in urls if queue.notices[url].is_named}
-        public = self._public_locs(site, urls, since=named, gone=True)
+        notices = {url: queue.notices[url] for url in urls}  # what is only named may be anything until its page is seen
+        since = {url: notice.at if notice.is_named else None for url, notice in notices.items()}
+        public = self._public_locs(site, since, True)
         queue.note(urls, now, most=most)  # what is not for everyone is looked at again in ten minutes
         self._save(site, queue)  # before it is sent: if this process dies meanwhile, nobody repeats it at once
         urls = [url for url in urls if url in public]
@@ -251,7 +257,6 @@ class IndexNow:
         elif outcome == "burnt":
             queue.state = "burnt"
             queue.pause(now, RENEWAL_SECONDS)
-            self._warn_of_key()
         else:
             queue.pause(now, retry_after_seconds(answer.retry_after, now))
             if outcome == "wait":
@@ -265,16 +270,6 @@ class IndexNow:
                 self._warn_once("failed", "IndexNow does not answer, and gets its notices later: %s", _shown(answer))
         self._save(site, queue)
         return outcome in ("received", "invalid")
-
-    def _warn_of_key(self) -> None:
-        if self._option_key is None:
-            self._warn_once("burnt", "IndexNow refuses the key for ever, and gets another one in some hours")
-        else:
-            self._warn_once(
-                "burnt",
-                'IndexNow refuses the key for ever, so nothing is sent: give a new one, such as indexnow="%s"',
-                token_hex(16),
-            )
 
     def _load(self, site: Site) -> Queue:
         record = self._record = self._store.load(site.base_url, [RECORD_NAME]).get(RECORD_NAME)

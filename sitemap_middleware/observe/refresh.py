@@ -12,7 +12,7 @@ import logging
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -142,13 +142,7 @@ class Refresher:
             changes, self._pending_changes = self._pending_changes, set()
             saved, self._saved = self._saved, threading.Event()
         try:
-            if changes:
-                self._save_changes(changes)
-            paths = [path for path in pending if path is not None]
-            if len(paths) == len(pending) and len(paths) <= MAX_MARKS:
-                self._mark(paths)
-            else:
-                self._mark_everything()
+            self._save(pending, changes)
         except BaseException:
             with self._lock:
                 self._pending |= pending
@@ -176,21 +170,6 @@ class Refresher:
             return {path: float(at) for path, at in times.items() if abs(now - float(at)) < CHANGED_SECONDS}
         return {}
 
-    def _save_changes(self, paths: Iterable[str]) -> None:
-        """Note that paths are changed. If others do so at the same time, each waits for its turn, but not for long."""
-        holder = f"{self._worker_id.name}/{threading.get_ident()}"
-        for _ in range(10):
-            if self._store.lease(_OWNER, self._changed, holder, _LEASE_SECONDS):
-                break
-            time.sleep(0.02)
-        try:
-            times, named = self.changed(), dict.fromkeys(paths, self._clock())
-            earlier = {path: at for path, at in times.items() if path not in named}
-            latest = dict([*earlier.items(), *named.items()][-MAX_CHANGED:])
-            self._store.save(_OWNER, {self._changed: json.dumps(latest).encode()})
-        finally:
-            self._store.lease(_OWNER, self._changed, holder, 0)
-
     def take_pages(self, site: Site, marks: RefreshMarks, static_paths: Callable[[], list[str]]) -> list[str]:
         """The decoded paths that this process is to request, of those that are marked and that no other process took.
 
@@ -215,9 +194,6 @@ class Refresher:
             self._done.discard(key)
             return False
 
-    def _mark_everything(self) -> None:
-        self._store.save(_OWNER, {self._everything: self._token().encode(), self._some: None})
-
     def _token(self) -> str:
         return f"{int(self._clock())}-{secrets.token_hex(8)}"
 
@@ -225,20 +201,29 @@ class Refresher:
         at = token.partition("-")[0]
         return at.isdecimal() and abs(self._clock() - int(at)) < MARK_SECONDS
 
-    def _mark(self, paths: list[str]) -> None:
-        """Mark pages, and the sections that they belong to."""
+    def _save(self, pending: Collection[str | None], changes: Collection[str]) -> None:
+        """Save marks. If other processes do so at the same time, each waits for its turn, but not for long."""
         # A holder may take its lease twice, so each thread is one of its own.
         holder = f"{self._worker_id.name}/{threading.get_ident()}"
-        has_turn = self._store.lease(_OWNER, self._some, holder, _LEASE_SECONDS)
+        for _ in range(10):
+            if has_turn := self._store.lease(_OWNER, self._some, holder, _LEASE_SECONDS):
+                break
+            time.sleep(0.02)
         try:
-            some = _parsed(self._store.load(_OWNER, [self._some]).get(self._some))
-            some["sections"] |= {name: self._token() for path in paths for name in self._sections_of(path)}
-            some["pages"] = {path: token for path, token in some["pages"].items() if self._is_recent(token)}
-            some["pages"] |= {path: self._token() for path in paths if len(path) <= MAX_LOC_CHARS}
-            if has_turn and max(len(some["pages"]), len(some["sections"])) <= MAX_MARKS:
-                self._store.save(_OWNER, {self._some: json.dumps(some).encode()})
-            else:
-                self._mark_everything()
+            records: dict[str, bytes | None] = {self._everything: self._token().encode(), self._some: None}
+            paths = [path for path in pending if path is not None]
+            if has_turn and len(paths) == len(pending) and len(paths) <= MAX_MARKS:
+                some = _parsed(self._store.load(_OWNER, [self._some]).get(self._some))
+                some["sections"] |= {name: self._token() for path in paths for name in self._sections_of(path)}
+                some["pages"] = {path: token for path, token in some["pages"].items() if self._is_recent(token)}
+                some["pages"] |= {path: self._token() for path in paths if len(path) <= MAX_LOC_CHARS}
+                if max(len(some["pages"]), len(some["sections"])) <= MAX_MARKS:
+                    records = {self._some: json.dumps(some).encode()}
+            if changes:
+                times = {path: at for path, at in self.changed().items() if path not in changes}
+                latest = [*times.items(), *dict.fromkeys(changes, self._clock()).items()][-MAX_CHANGED:]
+                records[self._changed] = json.dumps(dict(latest)).encode()
+            self._store.save(_OWNER, records)
         finally:
             self._store.lease(_OWNER, self._some, holder, 0)
 
