@@ -5,6 +5,10 @@ class SitemapError(Exception):
     """Base class of all errors of this package: something the user can fix."""
 
 
+MAX_MESSAGE_CHARS = 1_000
+"""Of an error that repeats a value: what is in the middle is left out."""
+
+
 class OptionError(SitemapError, ValueError, TypeError):
     """An unknown option, or an invalid value of an option or of a decorator's argument.
 
@@ -12,6 +16,10 @@ class OptionError(SitemapError, ValueError, TypeError):
     a request is served. It is both a `ValueError` and a `TypeError`, because a
     priority of ``"high"`` is wrong in type and in value.
     """
+
+    def __init__(self, message: str) -> None:
+        half = MAX_MESSAGE_CHARS // 2
+        super().__init__(message if len(message) <= MAX_MESSAGE_CHARS else f"{message[:half]} … {message[-half:]}")
 
 
 class StoreError(SitemapError):

@@ -95,6 +95,8 @@ class Version(NamedTuple):
     """Its language, as hreflang writes it."""
     default: str = ""
     """The path, in an entry the URL, of what is for all other languages, if a `Sitemap` of Django's names it."""
+    rank: int = 0
+    """Of two versions in one language, the lower one counts."""
 
 
 I18N: Final = "i18n_patterns"
@@ -264,4 +266,4 @@ class SitemapUrl(NamedTuple):
     alternates: Sequence[tuple[str, str]] = ()
     """The versions of the page in other languages and the page itself: codes and URLs."""
     version: Version | None = None
-    """Not written as it is: the links to all versions are, once these are known."""
+    """Neither is written as it is: the links to those versions are that are listed."""

@@ -31,8 +31,8 @@ from ..stores.base import PART_PAGES, UNLEARNED_PART, Store
 from ..util import yield_to_other_threads
 from . import changes
 from .changes import Change, KnownChanges, PageLookup
-from .language_links import MARKED, linked, listed_versions
-from .xml import Document, dated_locs, etag_of, numbered, urlsets
+from .language_links import LINKED, language_sets, linked
+from .xml import MARKED, Document, dated_locs, etag_of, numbered, urlsets
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
 
@@ -137,20 +137,19 @@ def part_sources(
 
     def static_entries(section: str | None) -> Iterator[tuple[str, Iterable[SitemapUrl]]]:
         name = f"{ROUTES_SECTION}-1" if section is None else table.document(section, "routes")
-        yield prefix + name, builder.route_entries(context, section)
+        yield name, builder.route_entries(context, section)
 
     def provided_entries(document: str, names: Collection[str]) -> Iterator[tuple[str, Iterable[SitemapUrl]]]:
         of_each = (builder.provider_entries(context, *context.providers[name]) for name in names)
-        yield prefix + document, chain.from_iterable(of_each)
+        yield document, chain.from_iterable(of_each)
 
     def learned_entries(number: int) -> Iterator[tuple[str, Iterable[SitemapUrl]]]:
         pages = snapshot.store.part(snapshot.site.store_key, number)
         for section, entries in builder.learned_entries(context, pages).items():
             name = table.document(section, "pages") if section else f"{LEARNED_SECTION}-1"
-            yield prefix + numbered(name, number), entries
+            yield numbered(name, number), entries
 
     table = snapshot.table
-    prefix = MARKED if table.has_versions else ""
     sections = {section for route in table.static(snapshot.site) if (section := table.section_of(route))}
     provided: dict[str, list[str]] = {}
     for name, (_, of_provider) in context.providers.items():
@@ -247,7 +246,8 @@ class SavedParts:
             urlsets(entries, name, may_split=may_split) for name, entries in source.entries()
         ):
             document = rendered.with_date(earlier.get(rendered.name), self._now())
-            keep(document)
+            if not document.name.startswith(MARKED):  # those are not sent
+                keep(document)
             records[_xml_name(document.name)] = document.gzipped
             documents.append(document.figures)
         seconds = max(0.0, self._timer() - began)
@@ -267,7 +267,15 @@ class SavedParts:
         self._store.save(owner, {**records, _record_name(source.name): _encoded(part)})
         return part
 
-    def link(self, owner: BaseURL, parts: Iterable[Part], x_default: str | None, *, at_once: bool) -> tuple[Part, bool]:
+    def link(
+        self,
+        owner: BaseURL,
+        parts: Iterable[Part],
+        x_default: str | None,
+        may_be_named: Callable[[str, str], bool],
+        *,
+        at_once: bool,
+    ) -> tuple[Part, bool]:
         """One part with all documents of these, in which versions are linked; and whether it is up to date.
 
         Unless it is wanted at once, it takes a tenth of the time at most, by using the earlier one meanwhile.
@@ -276,19 +284,22 @@ class SavedParts:
             MissingXMLError: the store has the XML of a newer document.
         """
         began, now = self._timer(), self._now()
-        marked = [document for part in parts for document in part.documents]
-        key = etag_of(repr([x_default, *(document.etag for document in marked)]).encode())
+        rendered = [document for part in parts for document in part.documents]
+        key = etag_of(repr([x_default, *(document.etag for document in rendered)]).encode())
         before, saved = self.load(owner, [_LINKED]).get(_LINKED), dict[str, Document]()
         earlier = {document.name: document for document in before.documents} if before is not None else {}
         if before is not None and 0 <= now - before.at < LEARNING_INTERVAL_SECONDS:
             if before.key == key or (not at_once and now - before.at < before.pause):
                 return before, before.key == key
             saved = earlier  # after a while they are saved again: the store may have lost them
-        groups = listed_versions((self.with_xml(owner, document) for document in marked), x_default)
-        records: dict[str, bytes | None] = {_xml_name(name): None for name in earlier}
+        sets = language_sets(lambda: (self.with_xml(owner, document) for document in rendered), x_default, may_be_named)
+        records: dict[str, bytes | None] = {_xml_name(name): None for name in earlier if name.startswith(LINKED)}
         documents: list[Document] = []
-        for document in marked:
-            made = linked(self.with_xml(owner, document), groups, saved)
+        for document in rendered:
+            if not document.name.startswith(MARKED):
+                documents.append(document)
+                continue
+            made = linked(self.with_xml(owner, document), sets, saved)
             records.pop(_xml_name(made.name), None)
             if made.gzipped:
                 made = made.with_date(earlier.get(made.name), self._now())

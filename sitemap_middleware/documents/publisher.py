@@ -14,13 +14,15 @@ from typing import Final
 from ..exceptions import StoreError
 from ..http.messages import Request
 from ..http.robots_parser import RobotsRules
-from ..listing.candidates import SiteSnapshot
+from ..http.urls import quote_path
+from ..listing.candidates import SiteSnapshot, decode_path
 from ..listing.entries import EntryBuilder
 from ..listing.provider_items import as_values_error
 from ..listing.site_signals_cache import Parts
 from ..models import Site
 from ..observe.refresh import RefreshMarks
 from ..options.table import Options
+from ..protocol.language_codes import X_DEFAULT
 from ..routing.route_table import RouteTable
 from ..stores.base import Store
 from ..stores.breaker import StoreClock
@@ -225,18 +227,16 @@ class Publisher:
         due = [source for source in sources if self._is_due(source, parts)]
         is_short = sum(source.pages for source in due) <= MAX_WAITED_PAGES
         here = [source for source in due if source.kind == "routes" or (source.kind == "learned" and is_short)]
-        keep = {} if snapshot.table.has_versions else {"keep": sitemap.keep}  # those with marks are not sent
         for source in here:
             previous = parts.get(source.name)
-            parts[source.name] = self.saved_parts.render(site.base_url, source, previous, **keep)
+            parts[source.name] = self.saved_parts.render(site.base_url, source, previous, sitemap.keep)
         self._render_in_background(sitemap, [source for source in due if source not in here], request)
         missing = [source for source in sources if source.name not in parts and source.name not in sitemap.failing]
         if any(source.kind == "values" for source in missing):
             raise BeingGenerated
         found, is_linked = [parts[source.name] for source in sources if source.name in parts], True
-        if snapshot.table.has_versions:
-            part, is_linked = self._link(sitemap, found, request)
-            found = [part]
+        if any(document.name.startswith(xml.MARKED) for part in found for document in part.documents):
+            found, is_linked = self._link(sitemap, found, snapshot, request)
         gone = self._gone(sitemap, snapshot) if self._options.gone and any(part.documents for part in found) else None
         may_be_single = not (missing or snapshot.table.sections or gone)
         sitemap.list_documents(found, gone, may_be_single=may_be_single)
@@ -261,23 +261,44 @@ class Publisher:
             part = self.saved_parts.render(base_url, source, part, sitemap.keep)
         return part
 
-    def _link(self, sitemap: SiteSitemap, parts: Collection[Part], request: Request) -> tuple[Part, bool]:
+    def _link(
+        self, sitemap: SiteSitemap, parts: list[Part], snapshot: SiteSnapshot, request: Request
+    ) -> tuple[list[Part], bool]:
         """The part in which versions in other languages are linked, and whether it was made of these parts.
 
-        It is made in the background, as it takes long on a large site. Raises `BeingGenerated` if it is not done soon.
+        It is made in the background, as it takes long on a large site. If it is not done soon, the parts are sent as
+        they are, without links; if there are earlier ones with links, it raises `BeingGenerated`.
         """
         job, is_new = sitemap.linking, False
         if job is None or job.done():
             job, is_new = Future(), True
             sitemap.linking = job
             x_default, at_once = self._options.x_default, request.is_of_test
-            work = partial(self.saved_parts.link, sitemap.base_url, parts, x_default, at_once=at_once)
+            may_be_named = partial(self._may_be_named, snapshot)
+            work = partial(self.saved_parts.link, sitemap.base_url, parts, x_default, may_be_named, at_once=at_once)
             run_in_background(partial(resolve, job, work))
         wait((job,), FIRST_WAIT_SECONDS)
         if not job.done():
-            raise BeingGenerated
+            if sitemap.is_linked:
+                raise BeingGenerated
+            return parts, False
         part, is_current = job.result()
-        return part, is_new and is_current
+        return [part], is_new and is_current
+
+    def _may_be_named(self, snapshot: SiteSnapshot, code: str, url: str) -> bool:
+        """Whether a decoded URL that is not listed may be a version of a page: it is no page of the app.
+
+        Or it is for all other languages, and nothing is known of it but that it redirects.
+        """
+        site, base = snapshot.site, decode_path(snapshot.site.base_url)
+        path = url.removeprefix(base)
+        if not path.startswith("/") or path == url:
+            return True
+        if snapshot.table.find_route(site, path) is None and snapshot.table.matching_route(site, path) is None:
+            return True
+        quoted = quote_path(path) or ""
+        page = snapshot.find_pages([quoted]).get(quoted) if code == X_DEFAULT else None
+        return code == X_DEFAULT and (page is None or 300 <= page.status < 400)
 
     def _is_due(self, source: PartSource, parts: Mapping[str, Part]) -> bool:
         return source.is_due(parts.get(source.name), self._store_clock.now())

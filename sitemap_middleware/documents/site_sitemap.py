@@ -11,6 +11,7 @@ from typing import Final
 from ..http.urls import quote_path
 from ..listing.site_signals_cache import Parts
 from ..models import BaseURL
+from .language_links import LINKED
 from .parts import Part, SavedParts
 from .xml import Document, fit_together, joined, sitemapindex
 
@@ -47,7 +48,7 @@ class SiteSitemap:
         self._stem = path.removesuffix(".xml")
         self._saved = saved
         self._listed: dict[str, Document] = {}
-        """The documents of all parts, by name, in their order."""
+        """The documents of all parts, by the names in their URLs, in their order."""
         self._gone: tuple[Document, ...] = ()
         """Those of them that have the pages that are gone."""
         self._is_single = False
@@ -61,8 +62,8 @@ class SiteSitemap:
     def list_documents(self, parts: Collection[Part], gone: Part | None, *, may_be_single: bool) -> None:
         """List the documents of the parts as they are now, and that of the pages that are gone."""
         self._gone = () if gone is None else gone.documents
-        listed = {document.name: document for part in parts for document in part.documents}
-        listed |= {document.name: document for document in self._gone}
+        listed = {_served_name(document): document for part in parts for document in part.documents}
+        listed |= {_served_name(document): document for document in self._gone}
         is_single = may_be_single and fit_together([*listed.values()])
         if (listed, is_single) != (self._listed, self._is_single):
             self._listed, self._is_single, self._is_root_current = listed, is_single, False
@@ -73,10 +74,10 @@ class SiteSitemap:
         """The document of a path as it was last served; None if there is none. Waits for nothing."""
         if path == self._path or self._root is None:
             return self._root
-        name = self._name_of(path)
-        document = None if self._is_single else self._xml.get(name)
+        listed = None if self._is_single else self._listed.get(self._name_of(path))
+        document = None if listed is None else self._xml.get(listed.name)
         # One that is listed otherwise by now may have pages that were removed since.
-        return document if document is not None and document.figures == self._listed.get(name) else None
+        return document if document is not None and document.figures == listed else None
 
     def find(self, path: str) -> Document | None:
         """The document of a path; None if the sitemap has none of this path.
@@ -114,6 +115,11 @@ class SiteSitemap:
         """The number of listed pages in all documents."""
         return sum(document.entries for document in self._listed.values() if document not in self._gone)
 
+    @property
+    def is_linked(self) -> bool:
+        """Whether pages are linked to their versions in other languages."""
+        return any(document.name.startswith(LINKED) for document in self._listed.values())
+
     def _name_of(self, path: str) -> str:
         return path.removeprefix(f"{self._stem}-").removesuffix(".xml")
 
@@ -125,7 +131,7 @@ class SiteSitemap:
                 root = joined([self._with_xml(document) for document in documents])
             else:
                 stem = f"{self.base_url}{quote_path(self._stem)}"
-                root = sitemapindex((f"{stem}-{document.name}.xml", document.lastmod) for document in documents)
+                root = sitemapindex((f"{stem}-{name}.xml", document.lastmod) for name, document in self._listed.items())
             newest = max(document.since for document in documents)
             self._root, self._is_root_current = root.with_date(self._root, newest), True
         return self._root
@@ -137,3 +143,8 @@ class SiteSitemap:
             kept = self._saved.with_xml(self.base_url, document)
         self.keep(kept)
         return kept
+
+
+def _served_name(document: Document) -> str:
+    """The name of a document as its URL has it: without that of what it is in the store."""
+    return document.name.rpartition("/")[2]

@@ -12,6 +12,7 @@ from dataclasses import fields
 from datetime import date
 from hashlib import blake2b
 from html import unescape
+from itertools import chain
 from typing import Final, NamedTuple
 
 from ..evidence.dates import timestamp_of_w3c, w3c
@@ -28,6 +29,16 @@ MAX_BYTES: Final = 52_000_000
 
 PIECE_ENTRIES: Final = 200
 """Entries that are rendered at a time, in about a millisecond: then other threads, such as an event loop, may run."""
+
+MARKED: Final = "marked/"
+"""How the names of documents begin whose pages have marks in place of the links to their versions in other languages.
+"""
+
+HYPHEN: Final = "&#45;"
+"""A hyphen in a mark that follows another one: a comment may not have two in a row."""
+
+LINK_BYTES: Final = 64
+"""What a link to a version needs besides its language and URL."""
 
 _HEAD: Final = '<?xml version="1.0" encoding="UTF-8"?>\n'
 _NAMESPACE: Final = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
@@ -85,21 +96,23 @@ def urlsets(entries: Iterable[SitemapUrl], name: str, *, may_split: bool = True)
     """
     most = MAX_BYTES if may_split else MAX_BYTES // 2  # the other half is enough for all entries without extensions
     lines: list[str] = []
-    lastmod, number, size, news = "", 1, 0, 0
+    lastmod, number, size, news, prefix = "", 1, 0, 0, ""
     for entry in in_pieces(entries, PIECE_ENTRIES):
         line, articles = render_url(entry), int(entry.news is not None)
-        added = len(line.encode())
+        added = len(line.encode()) + LINK_BYTES * len(entry.alternates)
         if len(lines) == MAX_ENTRIES or size + added > most or news + articles > MAX_NEWS:
             if may_split:
-                yield urlset(numbered(name, number), "".join(lines), len(lines), lastmod)
-                lines, lastmod, number, size, news = [], "", number + 1, 0, 0
+                yield urlset(prefix + numbered(name, number), "".join(lines), len(lines), lastmod)
+                lines, lastmod, number, size, news, prefix = [], "", number + 1, 0, 0, ""
             else:
-                line, added, articles = render_url(SitemapUrl(*entry[:4])), 0, 0
+                entry = SitemapUrl(*entry[:4])
+                line, added, articles = render_url(entry), 0, 0
         lines.append(line)
+        prefix = MARKED if entry.alternates or entry.version is not None else prefix
         size, news = size + added, news + articles
         lastmod = max(lastmod, entry.lastmod or "")
     if lines:
-        yield urlset(numbered(name, number), "".join(lines), len(lines), lastmod)
+        yield urlset(prefix + numbered(name, number), "".join(lines), len(lines), lastmod)
 
 
 def sitemapindex(documents: Iterable[tuple[str, str | None]]) -> Document:
@@ -163,14 +176,20 @@ def render_url(url: SitemapUrl) -> str:
     lastmod_tag = f"<lastmod>{lastmod}</lastmod>" if lastmod else ""
     changefreq_tag = f"<changefreq>{changefreq}</changefreq>" if changefreq else ""
     priority_tag = "" if priority is None else f"<priority>{round(float(priority), 2)}</priority>"
-    more = _extension_tags(url) if images or videos or news or alternates else ""
-    if version is not None:
-        more += f"<!--{version.group} {version.code} {with_entities(version.default)}-->"  # see `language_links`
+    more = _extension_tags(url) if images or videos or news else ""
+    if alternates or version is not None:  # a mark, see `language_links`
+        words = (
+            list(chain.from_iterable(alternates))
+            if version is None
+            else [version.code, f"{version.rank}", version.default]
+        )
+        mark = " ".join([version.group if version else "=", *map(with_entities, words)])
+        more += f"<!--{mark.replace('--', f'-{HYPHEN}')} -->"
     return f"<url><loc>{with_entities(loc)}</loc>{lastmod_tag}{changefreq_tag}{priority_tag}{more}</url>\n"
 
 
 def _extension_tags(url: SitemapUrl) -> str:
-    """What an entry says of its page beyond the protocol."""
+    """What an entry says of what is on its page."""
     tags = [f"<image:image><image:loc>{with_entities(image)}</image:loc></image:image>" for image in url.images]
     tags += map(_video_tag, url.videos)
     if url.news is not None:
@@ -180,10 +199,6 @@ def _extension_tags(url: SitemapUrl) -> str:
             f"</news:publication><news:publication_date>{published}</news:publication_date>"
             f"<news:title>{title}</news:title></news:news>"
         )
-    tags += [
-        f'<xhtml:link rel="alternate" hreflang="{code}" href="{with_entities(alternate)}"/>'
-        for code, alternate in url.alternates
-    ]
     return "".join(tags)
 
 

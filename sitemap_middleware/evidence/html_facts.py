@@ -134,9 +134,11 @@ def parse_html(
     )
     with suppress(Exception):  # an odd image must not hide what the page says of itself
         if wanted.images and not unread:
+            # An image without a source, such as "#", would be the page itself, or its base.
             found = (
                 (_resolved(image.strip(), base), link and _resolved(link, base))
                 for image, link in image_references(tree, data)
+                if image.partition("#")[0].strip()
             )
             facts = facts._replace(images=tuple(found))
         if wanted.alternates:

@@ -42,7 +42,8 @@ _OTHER_PARTS: Final = frozenset(
 _PICTURE: Final = re.compile(r"\.(?:avif|gif|jpe?g|png|svg|tiff?|webp)(?:\?|$)", re.IGNORECASE)
 _VERSIONS: Final = "head > link[rel~=alternate i][hreflang][href]"
 _UNSHOWN: Final = re.compile(
-    r"display\s*:\s*none|visibility\s*:\s*hidden|(?<![\w-])(?:width|height)\s*:\s*[0-2](?:\.\d+)?px", re.IGNORECASE
+    r"display\s*:\s*none|visibility\s*:\s*hidden|(?<![\w-])(?:width|height)\s*:\s*(?:0(?![\d.])|[0-2](?:\.\d+)?px)",
+    re.IGNORECASE,
 )
 _TINY: Final = re.compile(r"\s*[0-2](?:\.\d+)?\s*(?:px)?\s*")
 _DESCRIPTOR: Final = re.compile(r"(\s[\d.]{1,10}[wx]),")

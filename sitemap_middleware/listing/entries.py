@@ -178,10 +178,12 @@ class EntryBuilder:
             version = version._replace(default=loc_of(context.snapshot.site, version.default) or "")
         elif version is None and (language := route.settings.language_parameter or options.language_parameter):
             version = version_of(route, candidate.path, language)
+            if version is not None and candidate.page is not None and candidate.entry is None and not route.static:
+                version = version._replace(rank=version.rank + candidate.page.first_seen)  # strangers come later
         url, sources = SitemapUrl(loc, lastmod_result.text, word, priority, version=version), NO_SOURCES
         shown = None
         if self._reads_pages and candidate.page is not None and candidate.page.shown:
-            shown = shown_extensions(context, candidate.page, options, partial(self._listed_page, context))
+            shown = shown_extensions(context, candidate.page, options, self.policy, partial(self._listed_page, context))
         if given.extensions is not None or route.settings.extensions is not None or shown is not None:
             by = {"values": given.extensions, "@sitemap": route.settings.extensions, "the page": shown}
             url, sources = extended(url, context.snapshot, by, route, self._warn_once)

@@ -19,7 +19,7 @@ from ..protocol.extensions import NEWS_SECONDS, Extensions, News, Video, merge_e
 from ..protocol.language_codes import X_DEFAULT, hreflang_fault
 from ..util import WarnOnce
 from .candidates import SiteSnapshot, decode_path
-from .policy import EvaluationContext
+from .policy import EvaluationContext, ListingPolicy
 
 NO_SOURCES: Final[Mapping[str, str]] = {}
 
@@ -51,21 +51,31 @@ def extended(
 
 
 def shown_extensions(
-    context: EvaluationContext, page: Page, options: Options, listed_page: Callable[[str], Page | None]
+    context: EvaluationContext,
+    page: Page,
+    options: Options,
+    policy: ListingPolicy,
+    listed_page: Callable[[str], Page | None],
 ) -> Extensions | None:
     """What the HTML of a page says, as far as the options ask for it; None if that is nothing.
 
-    An image is left out if it is the site's, excluded, or forbidden by robots.txt. Of versions only pairs count of
-    which each names the other; `listed_page` finds a page by its percent-encoded path if it is listed.
+    An image is left out if it is the site's, excluded, forbidden by robots.txt, or known to be refused. Of versions
+    only pairs count of which each names the other; `listed_page` finds a page by its percent-encoded path if it is
+    listed.
     """
-    site, rules, common = context.snapshot.site, context.snapshot.rules, context.site_signals.signals.common_images
+    snapshot, common = context.snapshot, context.site_signals.signals.common_images
+    site = snapshot.site
+    paths = {image: image.partition("?")[0].removeprefix(site.root) for image in images_of(page) if options.images}
+    known = snapshot.find_pages(paths.values()) if paths else {}
 
     def may_be_listed(image: str) -> bool:
-        path = decode_path(image.partition("?")[0].removeprefix(site.root))
-        is_excluded = image in common or options.exclude.find(path) is not None
-        return not is_excluded and rules.allows(f"{site.scheme}://{site.host}{image}")
+        path, seen = decode_path(paths[image]), known.get(paths[image])
+        table = snapshot.table
+        route = table.find_route(site, path) or table.matching_route(site, path) or Route(path, "")
+        is_refused = image in common or policy.exclusion(route, path) is not None or (seen and seen.status != 200)
+        return not is_refused and snapshot.rules.allows(f"{site.scheme}://{site.host}{image}")
 
-    allowed = filter(may_be_listed, images_of(page) if options.images else ())
+    allowed = filter(may_be_listed, paths)
     versions, own_path = versions_of(page) if options.alternates else [], site.root + page.path
     own = [(code, path) for code, path in versions if path == own_path]
     others = []

@@ -18,6 +18,9 @@ from ..protocol.language_codes import X_DEFAULT, hreflang_fault
 _MAX_CODE_CHARS: Final = 12
 """Characters of the longest code: a language, a script and a region."""
 
+_UNUSUAL_RANK: Final = 1 << 40
+"""Of a version whose URL spells its language in an unusual way, as strangers may. It is above all times."""
+
 
 def version_of(route: Route, path: str, parameter: str) -> Version | None:
     """The page of a percent-encoded path as a version; None if the parameter does not say what language it has."""
@@ -33,7 +36,10 @@ def version_of(route: Route, path: str, parameter: str) -> Version | None:
         value = unquote(segments.pop(segment))
         rest = "/".join(segments) or "/"
     code = language_code(value)
-    return None if code is None else Version(group_of(route.endpoint, rest), code)
+    if code is None:
+        return None
+    is_usual = value.replace("_", "-") in (code, code.lower())
+    return Version(group_of(route.endpoint, rest), code, rank=0 if is_usual else _UNUSUAL_RANK)
 
 
 def group_of(*texts: str) -> str:

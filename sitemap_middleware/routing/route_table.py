@@ -57,7 +57,6 @@ class RouteTable:
         self._provided = [(_start(route), route.builder, route) for route in self._parametrised if route.builder]
         self._sections = options.sections
         self._is_section_by_endpoint = options.section_by_endpoint
-        self._has_versions = options.language_parameter is not None
         self._named_section_routes = [named_section_route(provider, new_context) for provider in options.sections]
         self._named: dict[str, Route] = {}
         """Paths that the options give literally."""
@@ -147,11 +146,6 @@ class RouteTable:
         """The names of the first documents of all sections that routes and options name."""
         return frozenset(self.document(name, kind) for name, kinds in self.sections.items() for kind in kinds)
 
-    @cached_property
-    def has_versions(self) -> bool:
-        """Whether pages are linked to their versions in other languages."""
-        return self._has_versions or any(route.settings.language_parameter for route in self.routes)
-
     # Providers
 
     def providers(self, site: Site) -> dict[str, tuple[Provider, list[Route]]]:
@@ -203,17 +197,20 @@ class RouteTable:
         return None
 
     def matching_route(self, site: Site, path: str) -> Route | None:
-        """The route with parameters whose template a decoded path fits, for people; None if there is none.
+        """The route with parameters whose template a decoded path fits, listed or not; None if there is none.
 
         Of several, that with the longest beginning without parameters: routers differ in which one they choose.
         """
         fitting = [
             (len(pattern.prefix), route)
-            for route in self._parametrised
-            if route.path.startswith("/") and route.answers_on(site.routed)
-            if (pattern := Pattern(route.path)).matches(path)
+            for pattern, route in self._templates
+            if route.answers_on(site.routed) and pattern.matches(path)
         ]
         return max(fitting, key=lambda found: found[0])[1] if fitting else None
+
+    @cached_property
+    def _templates(self) -> list[tuple[Pattern, Route]]:
+        return [(Pattern(route.path), route) for route in self._parametrised if route.path.startswith("/")]
 
     @cached_property
     def digest(self) -> bytes:

@@ -119,6 +119,13 @@ def of_one_page(html: str, **options: Any) -> list[str]:
             ["/c.png"],
         ),
         (page("<main><img srcset='/s.png 1x,/l.png 2x,/m.png 1.5x'></main>"), ["/l.png"]),
+        (page("<main><img src='#'><img src=' '><img><img src='#top'></main>", "<base href=/d/>"), []),
+        (
+            page(
+                "<main><img src=/0.gif style='width:0;height:0'><img src=/p.gif style='height: 0%'><img src=/c.png style='width:0.9em'></main>"
+            ),
+            ["/c.png"],
+        ),
         (
             page(
                 "<main><img src=/private/c.png><img src='ftp://example.com/c.png'><img src='http://[/'><img><img src='#'></main>"
@@ -185,6 +192,48 @@ def test_an_odd_image_hides_nothing_that_the_page_says(odd: str) -> None:
 def test_images_obey_exclude() -> None:
     html = page("<main><img src=/internal/plan.png?v=1><img src=/%69nternal/b.png><img src=/c.png></main>")
     assert of_one_page(html, exclude=["/internal/*"]) == ["/c.png"]
+
+
+def test_images_that_the_app_refuses_or_excludes_are_on_no_page() -> None:
+    app, clock = flask.Flask("images", static_folder=None), Clock()
+    names = ("marked", "template", "internal", "refused", "fine")
+    for name in names:
+
+        def view(file: str, name: str = name) -> Any:
+            return file, 403 if name == "refused" else 200, {"content-type": "image/png"}
+
+        marked = sitemap(exclude=True)(view) if name == "marked" else sitemap(values=["a.png"])(view)
+        app.add_url_rule(f"/{name}/<file>", name, marked)
+    html = page("<main>" + "".join(f"<img src=/{name}/a.png>" for name in names) + "</main>")
+    app.add_url_rule("/page", "page", lambda: html)
+    site = SitemapMiddleware(
+        app, base_url=BASE, store="memory://", images=True, clock=clock, exclude=["/template/<file>", "/internal/*"]
+    )
+    for path in ("/page", "/refused/a.png") * 2:
+        wsgi(site, RequestSpec(path, host="example.com"))
+        site.flush()
+        clock.pass_(8_000)
+    text = wsgi(site, RequestSpec("/sitemap.xml", host="example.com")).text
+    assert re.findall("<image:loc>(.*?)<", text) == [f"{BASE}/fine/a.png"]
+    site.close()
+
+
+def test_pages_that_name_one_language_twice_have_no_such_set() -> None:
+    def named(*links: tuple[str, str]) -> str:
+        return page(head="".join(f"<link rel=alternate hreflang={code} href={path}>" for code, path in links))
+
+    site = Site(
+        {
+            "/a": named(("en", "/b")),
+            "/b": named(("en", "/a")),
+            "/c": named(("de", "/c"), ("en", "/d"), ("de", "/d")),
+            "/d": named(("en", "/d"), ("de", "/c")),
+        },
+        alternates=True,
+    )
+    site.read()
+    pair = ["de /c", "en /d"]
+    assert {path: sorted(links) for path, links in site.said().items()} == {"/a": [], "/b": [], "/c": pair, "/d": pair}
 
 
 def test_what_is_kept_of_a_page_is_bounded() -> None:

@@ -200,6 +200,15 @@ def test_a_value_that_an_option_cannot_have_is_refused(option: str, value: Any, 
     assert refused(message, **{option: value}).startswith(f"SitemapMiddleware: {option}")
 
 
+@pytest.mark.parametrize("name", ["lastmod", "priority", "changefreq", "section"])
+def test_a_refusal_is_short_and_ends_with_the_fix(name: str) -> None:
+    with pytest.raises(
+        OptionError, match=rf"^@sitemap on .*{name if name != 'section' else ''}.* … .*give .*"
+    ) as refused:
+        sitemap(**{name: "x" * 5_000})(lambda: "")
+    assert len(str(refused.value)) < 1_100
+
+
 # Patterns
 
 PATTERNS = pytest.mark.parametrize("option", ["include", "exclude", "learn"])

@@ -250,7 +250,7 @@ class Stars(int, enum.Enum):
 
 def test_a_member_of_an_enum_is_its_value() -> None:
     video = Video(**FILE, title="Rye", description="How", rating=Stars.FOUR, restriction=(Code.ALLOW, "DE"))
-    text = Bakery([Entry({"slug": "rye"}, videos=[video], alternates={Code.GERMAN: "/rye"})]).get().text
+    text = Bakery([Entry({"slug": "rye"}, videos=[video], alternates={Code.GERMAN: "/rye", "en": "/about"})]).get().text
     assert "<video:rating>4</video:rating>" in text
     assert 'relationship="allow"' in text
     assert 'hreflang="de"' in text
@@ -332,7 +332,10 @@ def read_back(body: bytes) -> dict[str, SitemapPage]:
 
 def test_another_parser_reads_back_what_was_said() -> None:
     versions = {"en": "/about", "de": "/über"}
-    items = [Entry({"slug": "rye"}, news=news(TODAY - timedelta(hours=1)), images=["/a b.jpg?x=1&y=2"])]
+    items = [
+        {"slug": "über"},
+        Entry({"slug": "rye"}, news=news(TODAY - timedelta(hours=1)), images=["/a b.jpg?x=1&y=2"]),
+    ]
     found = read_back(Bakery(items, alternates=versions).get().body)
     story, images = found["/rye"].news_story, found["/rye"].images
     assert story is not None

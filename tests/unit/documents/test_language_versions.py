@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import flask
@@ -9,12 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware import OptionError, SitemapMiddleware, sitemap
-from sitemap_middleware.documents import language_links, xml
+from sitemap_middleware import Entry, OptionError, SitemapMiddleware, sitemap
+from sitemap_middleware.documents import language_links, publisher, xml
 from sitemap_middleware.stores import base
 
 from ...support.documents import locs, parsed
 from ...support.sample_sites import Clock, Page, SampleSite
+from ...support.waiting import until
 from ...support.wire import Answer, RequestSpec, wsgi
 
 NS = {"s": "http://www.sitemaps.org/schemas/sitemap/0.9", "x": "http://www.w3.org/1999/xhtml"}
@@ -66,7 +68,11 @@ def expected(alive: set[tuple[str, str, int]], host: str) -> Sets:
     sets: Sets = {}
     for of_host, lang, number in alive:
         if of_host == host:
-            others = [other for at, other, page in sorted(alive) if (at, page) == (host, number) and CODES[other]]
+            others = [
+                other
+                for at, other, page in sorted(alive, reverse=True)
+                if (at, page) == (host, number) and CODES[other]
+            ]
             versions: dict[str, str] = {}
             for other in others:
                 versions.setdefault(CODES[other], f"http://{host}/{other}/p/{number}")
@@ -166,6 +172,89 @@ def test_a_document_that_its_links_would_make_too_large_has_none(monkeypatch: py
     assert not any(sets_of(get(app).body).values())
     assert b"<!--" not in get(app).body
     app.close()
+
+
+GIVEN = {
+    "en": "/en/about",
+    "de": "/de/ueber",
+    "fr": "/fr/apropos",
+    "es": "/es/x",
+    "it": "/it/x",
+    "nl": "https://b.example/",
+}
+GIVEN |= {"pl": "/elsewhere", "sv": "/drafts/sv", "x-default": "/start"}
+
+
+def test_given_versions_that_are_not_listed_leave_all_sets() -> None:
+    app, gone = flask.Flask("given", static_folder=None), set[str]()
+
+    def view(path: str) -> Any:
+        flask.abort(404) if path in gone else None
+        flask.abort(flask.redirect("/en/about")) if path == "/start" else None
+        return "<meta name=robots content=noindex>" if path == "/es/x" else f"<h1>{path}"
+
+    for path in (*(url for url in GIVEN.values() if url[1:3] in ("en", "de", "fr", "es", "it")), "/start"):
+        app.add_url_rule(path, path, sitemap(alternates=GIVEN)(lambda path=path: view(path)))
+    slugs = sitemap(
+        values=lambda: [Entry({"lang": lang}, alternates={"en": "/en/v", "de": "/de/v"}) for lang in ("en", "de")]
+    )
+    app.add_url_rule("/<lang>/v", "v", slugs(lambda lang: view(f"{lang} v")))
+    app.add_url_rule("/drafts/<lang>", "draft", sitemap(exclude=True)(lambda lang: f"<h1>{lang}"))
+    app.add_url_rule("/robots.txt", "robots", lambda: ("User-agent: *\nDisallow: /it/", {"content-type": "text/plain"}))
+    site = SitemapMiddleware(app, base_url=BASE, store="memory://", clock=Clock(), exclude="/fr/*")
+    kept = {"en": "/en/about", "de": "/de/ueber", "nl": "https://b.example/", "pl": "/elsewhere", "x-default": "/start"}
+    absolute = {code: url if "://" in url else BASE + url for code, url in kept.items()}
+    values = {"en": f"{BASE}/en/v", "de": f"{BASE}/de/v"}
+    assert sets_of(get(site).body) == {
+        **dict.fromkeys([absolute["en"], absolute["de"]], absolute),
+        **dict.fromkeys(values.values(), values),
+    }
+    gone |= {"/de/ueber", "de v"}
+    for path in ("/de/ueber", "/de/v"):
+        assert get(site, path).status == 404
+    site.service.clock.pass_(400)
+    del absolute["de"]
+    assert sets_of(get(site).body) == {absolute["en"]: absolute, values["en"]: {}}
+    site.close()
+
+
+@pytest.mark.parametrize("usual", ["de", "pt-br", "pt_BR", "zh-Hant"])
+def test_spellings_of_strangers_displace_no_version(usual: str) -> None:
+    app = flask.Flask("learned", static_folder=None)
+    app.add_url_rule("/<lang>/<slug>", "page", sitemap(learn=True)(lambda lang, slug: f"<h1>{lang} {slug}"))
+    site = SitemapMiddleware(app, base_url=BASE, store="memory://", clock=Clock(), alternates="lang", x_default="en")
+
+    def visit(*langs: str) -> Sets:
+        for lang in langs:
+            get(site, f"/{lang}/rye")
+            site.flush()
+            site.service.clock.pass_(100)
+        return sets_of(get(site).body)
+
+    own = {loc: links for loc, links in visit("en", usual).items() if links}
+    assert own.keys() == {f"{BASE}/en/rye", f"{BASE}/{usual}/rye"}
+    found = visit(usual.upper(), usual.title(), usual.lower(), usual.replace("_", "-"))
+    assert {loc: links for loc, links in found.items() if links} == own
+    site.close()
+
+
+def test_marks_are_sent_as_comments_while_links_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(publisher, "FIRST_WAIT_SECONDS", 0.0)
+    may_go_on = threading.Event()
+    monkeypatch.setattr(language_links, "in_pieces", lambda items, _: may_go_on.wait(10) and items)
+    app = flask.Flask("slow", static_folder=None)
+
+    def view(lang: str) -> str:
+        return f"<h1>{lang}"
+
+    for lang in ("en", "de"):
+        app.add_url_rule(f"/{lang}/a--b", "a", view, defaults={"lang": lang})
+    site = SitemapMiddleware(app, base_url=BASE, store="memory://", clock=Clock(), alternates="lang", verify=False)
+    assert sets_of(get(site).body) == {f"{BASE}/de/a--b": {}, f"{BASE}/en/a--b": {}}
+    may_go_on.set()
+    until(lambda: site.service.clock.pass_(2) or all(sets_of(get(site).body).values()))
+    assert b"<!--" not in get(site).body
+    site.close()
 
 
 def test_two_workers_have_equal_documents() -> None:
