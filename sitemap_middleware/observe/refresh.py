@@ -105,10 +105,8 @@ class Refresher:
     def reset_after_fork(self) -> None:
         """In a forked child: the parent marks what it was asked for."""
         self._lock = threading.Lock()
-        self._pending: set[str | None] = set()
-        """Decoded paths; None stands for everything."""
-        self._pending_changes: set[str] = set()
-        """Those of them that the app says are changed."""
+        self._pending: set[tuple[str | None, bool]] = set()
+        """Decoded paths, and whether the app says that they are changed; None stands for everything."""
         self._saved = threading.Event()
 
     def refresh(self, path: str | None, *, is_changed: bool = False) -> None:
@@ -126,9 +124,7 @@ class Refresher:
             if quote_path(path) is None:
                 return  # no page has it
         with self._lock:
-            self._pending.add(path)
-            if path is not None and is_changed and not {"?", "#"}.intersection(path):  # a query may be secret
-                self._pending_changes.add(path)
+            self._pending.add((path, is_changed and not {"?", "#"}.intersection(path or "")))  # a query may be secret
             saved = self._saved
         self._wake()
         saved.wait(EVENT_LOOP_WAIT_SECONDS if is_on_event_loop() else WAIT_SECONDS)
@@ -139,14 +135,12 @@ class Refresher:
             if not self._pending:
                 return
             pending, self._pending = self._pending, set()
-            changes, self._pending_changes = self._pending_changes, set()
             saved, self._saved = self._saved, threading.Event()
         try:
-            self._save(pending, changes)
+            self._save(pending)
         except BaseException:
             with self._lock:
                 self._pending |= pending
-                self._pending_changes |= changes
             raise
         finally:
             saved.set()
@@ -201,7 +195,7 @@ class Refresher:
         at = token.partition("-")[0]
         return at.isdecimal() and abs(self._clock() - int(at)) < MARK_SECONDS
 
-    def _save(self, pending: Collection[str | None], changes: Collection[str]) -> None:
+    def _save(self, pending: Collection[tuple[str | None, bool]]) -> None:
         """Save marks. If other processes do so at the same time, each waits for its turn, but not for long."""
         # A holder may take its lease twice, so each thread is one of its own.
         holder = f"{self._worker_id.name}/{threading.get_ident()}"
@@ -211,17 +205,18 @@ class Refresher:
             time.sleep(0.02)
         try:
             records: dict[str, bytes | None] = {self._everything: self._token().encode(), self._some: None}
-            paths = [path for path in pending if path is not None]
-            if has_turn and len(paths) == len(pending) and len(paths) <= MAX_MARKS:
+            paths = {path for path, _ in pending if path is not None}
+            if has_turn and (None, False) not in pending and len(paths) <= MAX_MARKS:
                 some = _parsed(self._store.load(_OWNER, [self._some]).get(self._some))
                 some["sections"] |= {name: self._token() for path in paths for name in self._sections_of(path)}
                 some["pages"] = {path: token for path, token in some["pages"].items() if self._is_recent(token)}
                 some["pages"] |= {path: self._token() for path in paths if len(path) <= MAX_LOC_CHARS}
                 if max(len(some["pages"]), len(some["sections"])) <= MAX_MARKS:
                     records = {self._some: json.dumps(some).encode()}
+            changes = {path: self._clock() for path, is_changed in pending if path is not None and is_changed}
             if changes:
-                times = {path: at for path, at in self.changed().items() if path not in changes}
-                latest = [*times.items(), *dict.fromkeys(changes, self._clock()).items()][-MAX_CHANGED:]
+                earlier = {path: at for path, at in self.changed().items() if path not in changes}
+                latest = [*earlier.items(), *changes.items()][-MAX_CHANGED:]
                 records[self._changed] = json.dumps(dict(latest)).encode()
             self._store.save(_OWNER, records)
         finally:

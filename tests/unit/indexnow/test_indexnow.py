@@ -48,15 +48,6 @@ def test_each_change_is_told_once() -> None:
         site.engine.check()
 
 
-def test_a_page_that_changes_all_the_time_is_not_told() -> None:
-    with told() as site:
-        site.items["rye"] = int(site.clock())
-        for _ in range(24):
-            site.items["rye"] = int(site.clock())
-            site.step()
-        assert site.engine.paths() == {}
-
-
 def test_edits_in_a_row_are_told_together() -> None:
     with told() as site:
         for _ in range(4):
@@ -500,14 +491,7 @@ def test_a_burnt_key_stops_until_another_is_given(tmp_path: Path, caplog: pytest
         assert (
             'IndexNow refuses the key for ever, so nothing is sent: give a new one, such as indexnow="' in caplog.text
         )
-        again = Told(
-            base_url=site.base,
-            indexnow="another-key",
-            indexnow_endpoint=site.app.settings["indexnow_endpoint"].value,
-            store=f"sqlite:///{tmp_path}/kept.sqlite3",
-            clock=site.clock,
-            feed=None,
-        )
+        again = site.worker(indexnow="another-key", store=f"sqlite:///{tmp_path}/kept.sqlite3")
         site.server.set_app(again.app)
         again.items = site.items
         again.step(times=5)
@@ -609,18 +593,6 @@ def test_of_what_changed_in_one_second_no_more_is_lost_than_must_be(monkeypatch:
         for names in ("abcdef", "ghi"):
             site.items |= dict.fromkeys(names)
             site.step()
+            assert site.app.stats()["indexnow_pending"] <= 8
         site.step(DAY, times=4)
         assert site.engine.paths() == {f"/items/{name}": 1 for name in "bcdefghi"}
-
-
-def test_what_waits_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(queue, "MAX_URLS", 3)
-    with told() as site:
-        site.engine.script = [(503, "", {})] * 5
-        for number in range(6):
-            site.items[f"n{number}"] = None
-            site.step()
-        assert site.app.stats()["indexnow_pending"] <= 3
-        site.step(DAY, times=10)
-        assert site.engine.paths() == {f"/items/n{number}": 1 for number in (3, 4, 5)}
-        site.engine.check()
