@@ -109,8 +109,8 @@ class TrackedPage:
             now,
             status,
             list(headers),
-            host=request.host,
-            is_foreign_host=self.is_foreign_host,
+            host="" if request.is_of_test else request.host,  # test clients send localhost or testserver
+            is_foreign_host=self.is_foreign_host and not request.is_of_test,
             routing_headers=routing_headers,
         )
 
