@@ -12,7 +12,7 @@ build the same history.
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import pairwise
+from itertools import combinations, pairwise
 from operator import attrgetter
 from typing import Final, NamedTuple
 
@@ -132,8 +132,12 @@ def is_generated(dates: History) -> bool:
 def changes_without_content(dates: History, contents: History, deployed: Callable[[int], bool]) -> bool:
     """Whether a date is not one of the content: most of its changes, and at least two, left the content the same.
 
+    Dates that alternate are not either: each may be that of a server.
+
     Not counted is a change to the date of a deployment, which also changes the dates of files that stay the same.
     """
+    if any(_overlap(run, other) for run, other in combinations(dates, 2)):
+        return True
     runs = sorted(dates, key=lambda run: (run.first, run.last, run.value))
     changes = [(before.last, after.first) for before, after in pairwise(runs) if not deployed(after.value)]
     alone = sum(any(run.first <= start and run.last >= end for run in contents) for start, end in changes)

@@ -220,6 +220,12 @@ def test_date_that_moves_twice_without_content_is_not_a_date(name: str) -> None:
     assert lastmod(None, merged(*sights), None, deployed, NOW + 9 * DAY).text == w3c_from_timestamp(moves[-1][1])
 
 
+def test_dates_of_two_servers_that_take_turns_are_none() -> None:
+    sights = [answer("Last-Modified", NOW + hour * HOUR, NOW - (3 + hour % 2) * DAY, 1) for hour in range(5)]
+    result = lastmod(None, merged(*sights), None, EVERYWHERE, NOW + DAY)
+    assert result == (None, "its Last-Modified changes while its content stays the same")
+
+
 @given(
     st.lists(st.tuples(st.integers(-DAY, DAY), st.integers(-DAY, DAY), st.integers(0, 3)), min_size=1, max_size=12),
     st.integers(-DAY, DAY),
