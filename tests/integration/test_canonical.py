@@ -62,24 +62,19 @@ def test_canonical_of_the_page_itself_may_use_a_host_of_the_site_or_the_request(
 
 
 @pytest.mark.parametrize(
-    ("reference", "same"),
+    ("url", "reference", "same"),
     [
-        ("https://example.com/shop/page", True),
-        ("https://example.com/page", True),
-        ("/page", True),
-        ("page", True),
-        ("https://example.com/shop/shop/page", False),
-        ("https://example.com/blog/page", False),
+        ("page", "https://example.com/shop/page", True),
+        ("page", "https://example.com/page", True),
+        ("page", "/page", True),
+        ("page", "page", True),
+        ("page", "https://example.com/shop/shop/page", False),
+        ("page", "https://example.com/blog/page", False),
+        ("", "https://example.com/", True),
     ],
 )
-def test_a_root_path_may_be_left_off(reference: str, *, same: bool) -> None:
-    site = Site("https", "example.com", "/shop")
-    assert is_same_page(site, "https://example.com/shop/page", reference) is same
-
-
-def test_the_home_page_below_a_root_path_is_itself_without_it() -> None:
-    site = Site("https", "example.com", "/shop")
-    assert is_same_page(site, "https://example.com/shop/", "https://example.com/")
+def test_a_root_path_may_be_left_off(url: str, reference: str, *, same: bool) -> None:
+    assert is_same_page(Site("https", "example.com", "/shop"), f"https://example.com/shop/{url}", reference) is same
 
 
 @BOTH

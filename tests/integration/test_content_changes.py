@@ -117,18 +117,6 @@ def test_stated_dates_in_the_future_or_before_1990_are_left_out_and_explained(st
     assert site.app.explain("/").lastmod_source == "the date that the page states cannot be true"
 
 
-@BOTH
-def test_learned_pages_that_all_say_the_same_are_soft_404s(protocol: str) -> None:
-    site = SampleSite(protocol, {"/p/{x}": html("Nothing here")}, learn="/p/{x}")
-    paths = [f"/p/{number}" for number in range(10)]
-    app = site.app
-    for path in paths:
-        site.request(path)
-    app.flush()
-    assert site.locs() == ["http://testserver/p/0"]
-    assert app.explain("/p/3").reason == "it has the same content as /p/0, which is listed instead"
-
-
 BROTLI = next(filter(find_spec, ("brotli", "brotlicffi")), None)
 NOINDEX = '<meta name="robots" content="noindex">'
 
@@ -155,21 +143,6 @@ def test_page_head_is_read_at_any_size_and_with_any_compression(protocol: str, c
 
 
 @BOTH
-def test_a_page_compressed_by_the_app_is_dated_by_its_changes(protocol: str) -> None:
-    def zipped(content: str) -> Page:
-        return Page(body=gzip.compress(html(content).body, mtime=0)).with_headers(("content-encoding", "gzip"))
-
-    site = SampleSite(protocol, {"/": zipped("One")}, verify=False)
-    for content in ("One", "One", "Two", "Two"):
-        if site.pages["/"].body != zipped(content).body:
-            changed = int(site.clock())
-        site.pages["/"] = zipped(content)
-        site.visit("/")
-        site.clock.pass_(3600)
-    assert home(site) == {"lastmod": w3c_from_timestamp(changed)}
-
-
-@BOTH
 def test_undecodable_page_is_listed_and_reported_in_log_and_explain(
     protocol: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -185,7 +158,7 @@ def test_undecodable_page_is_listed_and_reported_in_log_and_explain(
 
 @BOTH
 @pytest.mark.parametrize(
-    ("header", "reason"),
+    ("said", "reason"),
     [
         (("content-disposition", 'attachment; filename="a.html"'), "it is a download"),
         (("content-disposition", "inline; filename=attachment"), None),
@@ -197,31 +170,20 @@ def test_undecodable_page_is_listed_and_reported_in_log_and_explain(
         (("x-robots-tag", "unavailable_after: 25 Jun 2010 15:00:00 PST"), "its unavailable_after has passed"),
         (("x-robots-tag", "otherbot: unavailable_after: 25 Jun 2010 15:00:00 PST"), None),
         (("x-robots-tag", "unavailable_after: 31 Dec 2099 00:00:00 GMT"), None),
+        ('<meta http-equiv="refresh" content="0;url=/other">', "it leads to another page at once: /other"),
+        ('<meta http-equiv="refresh" content="0;url=/">', None),
+        ('<meta name="robots" content="unavailable_after: 2010-06-25">', "its unavailable_after has passed"),
+        ('<meta name="robots" content="unavailable_after: 2099-06-25">', None),
+        ('<base href="/deep/"><link rel="canonical" href="..">', None),
+        ('<link rel="canonical" href="/other"><link rel="canonical" href="/another">', None),
     ],
 )
-def test_headers_that_keep_a_page_out(protocol: str, header: tuple[str, str], reason: str | None) -> None:
-    site = SampleSite(protocol, {"/": html("One").with_headers(header), "/about": html("About")}, verify=False)
+def test_headers_and_heads_that_keep_a_page_out(protocol: str, said: str | tuple[str, str], reason: str | None) -> None:
+    page = html("One", said) if isinstance(said, str) else html("One").with_headers(said)
+    site = SampleSite(protocol, {"/": page, "/about": html("About")}, verify=False)
     site.visit("/", "/about")
     assert ("http://testserver/" in site.locs()) is (reason is None)
     assert reason is None or reason in site.app.explain("/").reason
-
-
-@BOTH
-@pytest.mark.parametrize(
-    ("head", "listed"),
-    [
-        ('<meta http-equiv="refresh" content="0;url=/other">', False),
-        ('<meta http-equiv="refresh" content="0;url=/">', True),
-        ('<meta name="robots" content="unavailable_after: 2010-06-25">', False),
-        ('<meta name="robots" content="unavailable_after: 2099-06-25">', True),
-        ('<base href="/deep/"><link rel="canonical" href="..">', True),
-        ('<link rel="canonical" href="/other"><link rel="canonical" href="/another">', True),
-    ],
-)
-def test_heads_that_keep_a_page_out(protocol: str, head: str, *, listed: bool) -> None:
-    site = SampleSite(protocol, {"/": html("One", head), "/about": html("About")}, verify=False)
-    site.visit("/", "/about")
-    assert ("http://testserver/" in site.locs()) is listed
 
 
 @BOTH
@@ -242,17 +204,6 @@ def test_page_is_dropped_when_it_expires_without_a_visit(protocol: str, where: s
     site.clock.pass_(DAY + 1)
     assert f"http://testserver{path}" not in site.locs()
     assert site.app.explain(path).reason == "its unavailable_after has passed"
-
-
-@BOTH
-@pytest.mark.parametrize("age", ["vor {} Wochen", "{} days left", "il y a {} mois", "{}w", "{} weeks, 2 days ago"])
-def test_an_age_in_words_that_counts_on_dates_nothing(protocol: str, age: str) -> None:
-    site = SampleSite(protocol, {"/": html("One")}, verify=False)
-    for number in range(20):
-        site.pages["/"] = html(f"<p>One</p><span>{age.format(number + 2)}</span>")
-        site.visit("/")
-        site.clock.pass_(DAY)
-        assert home(site) == {}
 
 
 @BOTH

@@ -50,15 +50,6 @@ def test_a_marked_routes_pages_are_listed_once_they_were_seen(protocol: str) -> 
 
 
 @BOTH
-def test_what_only_the_signed_in_ask_for_is_not_learned(protocol: str) -> None:
-    site = posts(protocol, learn=True)
-    site.request("/posts/one", headers=[("cookie", "session=1")])
-    site.request("/posts/two", headers=[("authorization", "Basic x")])
-    site.request("/posts/three", query="token=1")
-    assert site.locs() == [f"{LOCAL}/"]
-
-
-@BOTH
 def test_exclusion_goes_before_learning(protocol: str) -> None:
     site = posts(protocol, learn=True, exclude=True)
     site.visit("/posts/one")
@@ -152,13 +143,6 @@ def test_a_redirect_is_never_listed_but_its_target_is(protocol: str) -> None:
     site.clock.pass_(3600)
     site.visit("/posts/one")
     assert site.locs() == [f"{LOCAL}/old/one"]
-
-
-@BOTH
-def test_a_path_is_kept_in_one_spelling_and_its_case(protocol: str) -> None:
-    site = SampleSite(protocol, {"/posts/{slug}": Page()}, learn="/posts/{slug}")
-    site.visit("/posts/café", "/posts/Thé", "/posts/a b")
-    assert sorted(site.locs()) == [f"{LOCAL}/posts/{slug}" for slug in ("Th%C3%A9", "a%20b", "caf%C3%A9")]
 
 
 @BOTH

@@ -14,7 +14,7 @@ from starlette.routing import Mount, Route
 from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.adapters import asgi_client
 from sitemap_middleware.documents.publisher import MAX_SITES
-from sitemap_middleware.http.captured_response import MAX_HTML_BYTES, CapturedResponse
+from sitemap_middleware.http.captured_response import MAX_HTML_BYTES
 from sitemap_middleware.models import Site, StoreKey
 from sitemap_middleware.routing import hosts
 from sitemap_middleware.routing.hosts import MAX_HOSTS as NAMES
@@ -27,10 +27,6 @@ from ..support.wire import ENVIRON, RequestSpec, asgi, wsgi
 BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 SITE = Site("https", "example.com")
 HTML = [("content-type", "text/html")]
-
-
-def response_of(path: str = "/", status: int = 200, body: bytes | None = None) -> CapturedResponse:
-    return CapturedResponse(SITE, path, at=1000, status=status, headers=HTML, body=body)
 
 
 # Bodies
@@ -108,14 +104,6 @@ def test_hanging_robots_txt_does_not_delay_the_sitemap_for_long(
 
     site = SitemapMiddleware(app, store="memory://", base_url="https://example.com", include="/")
     assert b"<loc>https://example.com/</loc>" in asgi(site, RequestSpec("/sitemap.xml")).body
-
-
-def test_missing_routes_are_explained_with_the_fix() -> None:
-    def app(environ: dict[str, Any], start_response: Any) -> list[bytes]:
-        start_response("200 OK", [("Content-Type", "text/html")])
-        return []
-
-    assert "routes=app" in wsgi(SitemapMiddleware(app, store="memory://"), RequestSpec("/sitemap.xml")).text
 
 
 # Explaining

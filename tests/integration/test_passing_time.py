@@ -77,14 +77,6 @@ def test_the_sitemap_follows_the_time(visits: list[Visit], pauses: list[int]) ->
     assert kept.entries() == fresh.entries()
 
 
-def test_a_page_goes_when_it_has_not_been_visited_for_too_long() -> None:
-    site = visited([(0, 0, None, None)], rendering=True)
-    site.clock.pass_(2 * DAY)
-    assert len(site.locs()) == len(TEXTS)
-    site.clock.pass_(1)
-    assert not site.locs()
-
-
 @pytest.mark.parametrize("ahead", [100, 2 * HOUR])
 def test_the_developers_date_comes_when_it_is_no_longer_in_the_future(ahead: int) -> None:
     moment = datetime.fromtimestamp(START + ahead, UTC)

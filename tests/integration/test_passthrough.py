@@ -18,8 +18,7 @@ from asgiref.testing import ApplicationCommunicator
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, StreamingResponse
-from starlette.routing import Route, WebSocketRoute
-from starlette.websockets import WebSocket
+from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware, StoreError
 from sitemap_middleware.stores.sqlite import MemoryStore
@@ -227,18 +226,6 @@ def test_a_body_that_knows_its_length_still_does() -> None:
     assert len(wrapped(answering(Body()))(environ(), ignored)) == 1
 
 
-@pytest.mark.parametrize("wrapper", [FileWrapper, lambda file, *_: file], ids=["a class", "a function"])
-def test_file_wrapper_of_the_server_reaches_the_app(wrapper: Any) -> None:
-    bodies = []
-
-    def app(environ: dict[str, Any], start_response: Any) -> Any:
-        start_response("200 OK", HTML)
-        bodies.append(environ["wsgi.file_wrapper"](io.BytesIO(b"A file."), 8192))
-        return bodies[0]
-
-    assert wrapped(app)(environ(**{"wsgi.file_wrapper": wrapper}), ignored) is bodies[0]
-
-
 def test_the_environ_is_the_servers_own_and_as_it_was() -> None:
     request_environ = environ()
     before = dict(request_environ)
@@ -309,14 +296,6 @@ START = {"type": "http.response.start", "status": 200, "headers": [(b"content-ty
 BODY = {"type": "http.response.body", "body": b"A page."}
 
 
-def sending(*messages: Any) -> Any:
-    async def app(_: Any, __: Any, send: Any) -> None:
-        for message in messages:
-            await send(message)
-
-    return app
-
-
 def run(app: Any, scope: dict[str, Any], server: Server) -> None:
     asyncio.run(app(scope, server.receive, server.send))
 
@@ -332,6 +311,7 @@ def test_scope_and_receive_are_the_servers_own(scope: dict[str, Any]) -> None:
     asyncio.run(wrapped(app)(scope, receive, send))
     assert received[0] is scope
     assert received[1] is receive
+    assert (received[2] is send) is (scope != http())
     assert scope == before
 
 
@@ -347,33 +327,6 @@ def test_first_chunk_is_sent_before_the_second_is_produced() -> None:
     run(site, http(), server)
     assert had == [[None], [None, b"one"]]
     assert listed(site, asgi) == ["http://testserver/"]
-
-
-# ASGI: websockets, lifespan, and what is yet to come
-
-
-async def echo(websocket: WebSocket) -> None:
-    await websocket.accept(subprotocol="echo", headers=[(b"x-own", b"1")])
-    async for text in websocket.iter_text():
-        await websocket.send_text(f"{text}!")
-
-
-def test_a_websocket_passes_untouched() -> None:
-    async def talk() -> list[Any]:
-        scope = {"type": "websocket", "path": "/ws", "headers": [], "subprotocols": ["echo"]}
-        socket = ApplicationCommunicator(wrapped(Starlette(routes=[WebSocketRoute("/ws", echo)])), scope)
-        await socket.send_input({"type": "websocket.connect"})
-        received = [await socket.receive_output()]
-        for text in ("one", "two"):
-            await socket.send_input({"type": "websocket.receive", "text": text})
-            received.append(await socket.receive_output())
-        await socket.send_input({"type": "websocket.disconnect", "code": 1000})
-        await socket.wait()
-        return received
-
-    accepted, *messages = asyncio.run(talk())
-    assert accepted == {"type": "websocket.accept", "subprotocol": "echo", "headers": [(b"x-own", b"1")]}
-    assert messages == [{"type": "websocket.send", "text": "one!"}, {"type": "websocket.send", "text": "two!"}]
 
 
 def starlette(**options: Any) -> Starlette:

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -244,12 +243,6 @@ def test_learn_refuses_a_parameter_named_like_a_secret(pattern: str, name: str) 
     refused(f"whose parameter '{name}' is named like a secret; name a narrower pattern, or", learn=pattern)
 
 
-def test_include_is_the_cure_that_a_refusal_of_learn_names() -> None:
-    site = SampleSite("wsgi", {"/": Page(), "/docs/{page}": Page()}, include=("/docs/<path:page>", "/x/<token>"))
-    site.visit("/docs/a")
-    assert site.locs() == ["http://testserver/", "http://testserver/docs/a"]
-
-
 @pytest.mark.parametrize(
     ("exclude", "expected"),
     [
@@ -267,12 +260,6 @@ def test_exclude_holds_for_static_and_learned_pages_alike(exclude: Any, expected
     assert [loc.removeprefix("http://testserver") for loc in site.locs()] == expected
 
 
-def test_the_path_of_the_sitemap_may_be_another() -> None:
-    site = wrapped(flask_app("/", "/sitemap.xml"), path="/maps/site map.xml")
-    assert locs(wsgi(site, RequestSpec("/maps/site map.xml")).body) == ["http://testserver/"]
-    assert wsgi(site, RequestSpec("/sitemap.xml")).text == "a page"
-
-
 def test_media_types_say_what_a_page_is() -> None:
     text = Page(headers=[("content-type", "Text/Plain; charset=utf-8")])
     site = SampleSite("wsgi", {"/": Page(), "/notes": text}, media_types=("TEXT/plain", "application/pdf"))
@@ -280,26 +267,7 @@ def test_media_types_say_what_a_page_is() -> None:
     assert site.locs() == ["http://testserver/notes"]
 
 
-def test_unseen_routes_are_left_out_on_demand() -> None:
-    site = SampleSite("wsgi", {"/": Page(), "/a": Page()}, list_unseen=False)
-    assert site.locs() == []
-    site.visit("/a")
-    assert site.locs() == ["http://testserver/a"]
-
-
 # Priority and changefreq
-
-
-def test_priority_and_changefreq_are_defaults_for_pages() -> None:
-    marks = {"/a": sitemap(priority=0.9), "/b": sitemap(changefreq="daily"), "/c": sitemap(priority=0)}
-    site = SampleSite(
-        "wsgi", {path: Page() for path in ("/a", "/b", "/c")}, marks=marks, priority=Decimal("0.3"), changefreq="yearly"
-    )
-    assert site.entries() == {
-        "http://testserver/a": {"changefreq": "yearly", "priority": "0.9"},
-        "http://testserver/b": {"changefreq": "daily", "priority": "0.3"},
-        "http://testserver/c": {"changefreq": "yearly", "priority": "0.0"},
-    }
 
 
 def test_auto_priority_is_a_pages_place_in_its_site() -> None:

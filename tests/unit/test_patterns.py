@@ -78,21 +78,6 @@ def test_a_catch_all_is_known_as_one(text: str, wide: bool) -> None:
     assert Pattern(text).is_too_wide is wide
 
 
-@pytest.mark.parametrize(
-    ("text", "secret"),
-    [
-        ("/reset/<string:reset_token>", "reset_token"),
-        ("/reset/{resetToken}", "resetToken"),
-        ("/x/<apiKey>", "apiKey"),
-        ("/x/{code:int}", "code"),
-        ("/x/<keyword>", None),
-        ("/token/*", None),
-    ],
-)
-def test_a_parameter_named_like_a_secret_is_known_as_one(text: str, secret: str | None) -> None:
-    assert Pattern(text).secret == secret
-
-
 def test_a_pattern_is_found_by_the_template_of_the_route_too() -> None:
     template = "/posts/<int(min=1):page>"
     assert Patterns([template]).find("/somewhere/else", template) is not None

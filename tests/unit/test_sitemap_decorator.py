@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from decimal import Decimal
 from typing import Any
@@ -11,7 +10,6 @@ import flask
 import pytest
 from fastapi import APIRouter, FastAPI
 from fastapi.responses import HTMLResponse
-from flask.views import MethodView
 from starlette.applications import Starlette
 from starlette.endpoints import HTTPEndpoint
 from starlette.routing import Route
@@ -91,34 +89,6 @@ def test_decorator_works_above_and_below_fastapi_routes() -> None:
 
     app.include_router(router, prefix="/in")
     assert fields_by_path(app) == {"/above": {"priority": "0.1"}, "/in/below": {"priority": "0.2"}}
-
-
-def traced(view: Any) -> Any:
-    @functools.wraps(view)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
-        return view(*args, **kwargs)
-
-    return wrapper
-
-
-class Pages:
-    def __call__(self, *_: Any) -> str:
-        return "a page"
-
-    def unmarked(self, *_: Any) -> str:
-        return "a page"
-
-
-@sitemap(priority=0.4)
-class Method(MethodView):
-    @traced
-    @sitemap(changefreq="daily")
-    def get(self) -> str:
-        return "a page"
-
-    @sitemap(exclude=True)
-    def post(self) -> str:
-        return "taken"
 
 
 @sitemap(priority=0.5)

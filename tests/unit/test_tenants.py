@@ -73,17 +73,6 @@ def test_no_tenant_sees_a_page_of_another(protocol: str, visits: list[tuple[int,
         assert set(site.locs(host=host, root=root)) == pages
 
 
-@pytest.mark.slow
-def test_a_thousand_tenants_each_have_their_own_page() -> None:
-    site = tenants("wsgi", list_unseen=False)
-    hosts = [f"{number}.app.example" for number in range(TENANTS)]
-    for host in hosts:
-        site.request(f"/p/of-{host}", host=host)
-    site.app.flush()
-    for number in range(0, TENANTS, 25):
-        assert site.locs(host=hosts[number]) == [f"https://{number}.shop.example/p/of-{hosts[number]}"]
-
-
 @BOTH
 def test_function_is_called_once_a_minute_for_each_real_host(protocol: str) -> None:
     calls = Counter[str]()

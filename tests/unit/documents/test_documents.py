@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime
 from email.utils import formatdate
@@ -64,15 +63,6 @@ def is_valid(answer: Answer, kind: str) -> bool:
 
 
 # One document, or an index
-
-
-def test_a_small_site_has_one_document() -> None:
-    shop = Shop(numbered(3))
-    answer = shop.get()
-    assert is_valid(answer, "urlset")
-    assert locs(answer.body) == [f"{BASE}/", *(f"{BASE}/items/n{number}" for number in range(3))]
-    assert shop.get("/sitemap-routes-1.xml").status == 404
-    assert shop.app.stats()["documents"] == 1
 
 
 @pytest.mark.parametrize(("count", "documents"), [(9, 1), (10, 3), (21, 5)])
@@ -239,17 +229,6 @@ def test_documents_outlive_the_process(tmp_path: Path, monkeypatch: pytest.Monke
 # Faults
 
 
-def test_the_last_good_document_is_served_while_the_store_fails() -> None:
-    store = FrailStore()
-    shop = Shop(numbered(2), store)
-    good = shop.get()
-    store.down = True
-    for _ in range(3):
-        shop.clock.pass_(400)
-        assert shop.get().body == good.body
-    assert Shop(numbered(2), store).get().status == 503
-
-
 @pytest.mark.parametrize(("threads", "hangs"), [(True, "load"), (True, "version"), (False, "version")])
 def test_a_store_that_hangs_delays_a_sitemap_until_its_deadline(
     hangs: str, monkeypatch: pytest.MonkeyPatch, *, threads: bool
@@ -292,23 +271,6 @@ def test_records_that_cannot_be_decoded_are_absent(record: bytes) -> None:
     assert Shop(numbered(2), store).get().body == good.body
 
 
-def test_a_provider_that_fails_leaves_the_last_good_document(caplog: pytest.LogCaptureFixture) -> None:
-    broken: list[int] = []
-
-    def items() -> list[str]:
-        if broken:
-            raise RuntimeError("the database is down")
-        return ["a"]
-
-    shop = Shop(items, max_age=60)
-    good = shop.get()
-    broken.append(1)
-    for _ in range(2):
-        shop.clock.pass_(100)
-        assert shop.get().body == good.body
-    assert sum("the sitemap shows the last good pages" in message for message in caplog.messages) == 1
-
-
 def test_the_request_that_finds_a_loss_gets_the_last_good_sitemap(caplog: pytest.LogCaptureFixture) -> None:
     store = FrailStore()
     shop = Shop(numbered(2), store)
@@ -320,16 +282,6 @@ def test_the_request_that_finds_a_loss_gets_the_last_good_sitemap(caplog: pytest
     assert shop.get().body == good.body
     assert "it was emptied" in caplog.text
     assert shop.get().body == good.body, "static routes are requested again"
-
-
-def test_values_that_take_long_at_first_are_being_generated(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(publisher, "FIRST_WAIT_SECONDS", 0.01)
-    goes_on = threading.Event()
-    shop = Shop(lambda: [str(goes_on.wait(10))])
-    answer = shop.get()
-    assert (answer.status, answer.header("x-sitemap-status")) == (503, "generating")
-    goes_on.set()
-    until(lambda: locs(shop.get().body) == [f"{BASE}/", f"{BASE}/items/True"])
 
 
 def test_nothing_is_rendered_in_the_background_after_the_end() -> None:

@@ -13,8 +13,6 @@ import flask
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from usp.objects.page import SitemapPage
-from usp.tree import sitemap_from_str
 
 from sitemap_middleware import Entry, News, OptionError, SitemapMiddleware, Video, sitemap
 from sitemap_middleware.check.runner import Settings
@@ -324,29 +322,6 @@ def test_whatever_is_accepted_makes_a_valid_document(pages: list[dict[str, Any]]
     file.write_bytes(body)
     found = check(file, f"{BASE}/sitemap.xml", Settings(), NOW)
     assert [problem for problem in found if problem.rule.severity != "info"] == []
-
-
-def read_back(body: bytes) -> dict[str, SitemapPage]:
-    return {page.url.removeprefix(BASE): page for page in sitemap_from_str(body.decode()).all_pages()}
-
-
-def test_another_parser_reads_back_what_was_said() -> None:
-    versions = {"en": "/about", "de": "/über"}
-    items = [
-        {"slug": "über"},
-        Entry({"slug": "rye"}, news=news(TODAY - timedelta(hours=1)), images=["/a b.jpg?x=1&y=2"]),
-    ]
-    found = read_back(Bakery(items, alternates=versions).get().body)
-    story, images = found["/rye"].news_story, found["/rye"].images
-    assert story is not None
-    assert images is not None
-    assert (story.title, story.publication_name, story.publish_date) == (
-        "Rye <rises>",
-        "The Loaf",
-        TODAY - timedelta(hours=1),
-    )
-    assert [image.loc for image in images] == [f"{BASE}/a%20b.jpg?x=1&y=2"]
-    assert found["/about"].alternates == [("en", f"{BASE}/about"), ("de", f"{BASE}/%C3%BCber")]
 
 
 # News leave by the clock

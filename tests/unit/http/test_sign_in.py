@@ -65,12 +65,6 @@ class User:
         self.is_authenticated = is_authenticated
 
 
-class Unclear:
-    @property
-    def is_authenticated(self) -> bool:
-        raise NotImplementedError
-
-
 SCOPES = {
     "a user set outside": {"user": User(is_authenticated=True)},
     "a certificate": {"extensions": {"tls": {"client_cert_chain": ["MII"]}}},

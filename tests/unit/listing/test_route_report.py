@@ -36,25 +36,6 @@ def reasons_by_route(sample: SampleSite) -> dict[str, str]:
 
 @BOTH
 @pytest.mark.parametrize(
-    ("exclude", "gone"),
-    [
-        ("/admin/*", {"/admin", "/admin/users"}),
-        ("/admin*", {"/admin", "/admin/users", "/adminer"}),
-        ("/admin", {"/admin"}),
-        ("/admin/", set()),
-        ("/blog/*", {"/blog/", "/blog/archive"}),
-        ("*/users/*", {"/admin/users"}),
-        ("/*", {"/", "/admin", "/admin/users", "/adminer", "/blog/", "/blog/archive", "/about"}),
-    ],
-)
-def test_exclude_covers_what_its_pattern_matches(protocol: str, exclude: str, gone: set[str]) -> None:
-    sample = site(protocol, exclude=exclude)
-    every = {path for path in PATHS if "{" not in path}
-    assert {loc.removeprefix("https://example.com") for loc in sample.locs()} == every - gone
-
-
-@BOTH
-@pytest.mark.parametrize(
     ("option", "pattern", "nearest"),
     [
         ("exclude", "/amdin/*", "/admin"),

@@ -285,14 +285,6 @@ def test_an_object_gives_no_more_than_the_route_needs_and_a_row_no_method_of_a_t
         assert ValuesSite(on_flask([TupleRow(("rye", "de", 3))], rule)).paths() == listed
 
 
-def test_of_several_routes_each_takes_what_it_needs() -> None:
-    view = text([Post("rye")])
-    more: dict[str, Any] = {"endpoint": "page"}
-    rules = (("/<lang>/<slug>", view, {**more}), ("/<slug>", view, {**more}))
-    app = on_rules(*rules, ("/", view, {**more, "defaults": {"slug": "home"}}))
-    assert sorted(ValuesSite(app).paths()) == ["/", "/de/rye", "/rye"]
-
-
 # What an item says of its page
 
 

@@ -52,31 +52,6 @@ def as_it_lies(folder: Path) -> dict[str, tuple[bytes, int]]:
     return {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.iterdir()}
 
 
-def test_status_lists_a_store_by_site(file: Path) -> None:
-    answer = run(f"sqlite:///{file}")
-    assert (answer.exit_code, answer.stderr) == (0, "")
-    *lines, written = answer.stdout.splitlines()
-    assert lines == [
-        f"sqlite:///{file}",
-        f"site {BASE}",
-        "  pages seen: 5 (3 learned)",
-        "  documents of learned pages: 1",
-    ]
-    assert written.startswith("  last written: 20")
-
-
-def test_json_status_says_the_same(file: Path) -> None:
-    answer = run(f"sqlite:///{file}", "--json")
-    assert answer.exit_code == 0
-    status = json.loads(answer.stdout)
-    assert status["sites"][0].pop("last_written").startswith("20")
-    assert status == {
-        "store": f"sqlite:///{file}",
-        "pages": 5,
-        "sites": [{"site": BASE, "pages_learned": 3, "pages_named": 2, "documents": 1}],
-    }
-
-
 def test_looking_changes_nothing(file: Path) -> None:
     before = as_it_lies(file.parent)
     assert run(f"sqlite:///{file}").exit_code == 0
