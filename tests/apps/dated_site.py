@@ -12,8 +12,6 @@ from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware
 
-from .windows import signing_asgi, signing_wsgi
-
 DAY = 24 * 60 * 60
 PAGES = {
     "/": 1_600_000_000,
@@ -49,6 +47,3 @@ starlette_app = Starlette(routes=[Route(path, starlette_page) for path in [*STAT
 
 flask_app.wsgi_app = SitemapMiddleware(flask_app.wsgi_app, learn="/posts/<slug>")  # type: ignore[method-assign] # as Flask's docs do
 starlette_app.add_middleware(SitemapMiddleware, learn="/posts/{slug}")
-
-signed_flask = signing_wsgi(flask_app)
-signed_starlette = signing_asgi(starlette_app)

@@ -8,6 +8,7 @@ import time
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import ModuleType
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import pytest
@@ -17,107 +18,66 @@ from ..support.documents import entries
 from ..support.servers import ROOT, Server, free_port, serving
 
 EXAMPLES = ROOT / "examples"
-SITEMAPS = {
-    "flask_site": {
-        "/": {"changefreq": "weekly", "priority": "1.0"},
-        "/bread": {"lastmod": "2025-05-02T04:30:00Z"},
-        "/bread/baguette": {"lastmod": "2025-05-01"},
-        "/bread/rye": {"lastmod": "2025-05-01"},
-        "/bread/spelt": {"lastmod": "2025-05-01"},
-        "/notes": {},
-    },
-    "starlette_site": {
-        "/": {"changefreq": "monthly", "priority": "1.0"},
-        "/lamps": {"lastmod": "2025-03-09T06:12:00Z"},
-        "/lamps/first": {"lastmod": "2025-03-01"},
-        "/lamps/second": {"lastmod": "2025-03-01"},
-        "/lamps/third": {"lastmod": "2025-03-01"},
-        "/log": {},
-    },
-    "fastapi_site": {
-        "/": {"changefreq": "monthly", "priority": "1.0"},
-        "/plants": {"lastmod": "2025-04-12T09:00:00Z"},
-        "/plants/cactus": {"lastmod": "2025-04-01"},
-        "/plants/fern": {"lastmod": "2025-04-01"},
-        "/plants/mint": {"lastmod": "2025-04-01"},
-        "/tips": {},
-    },
-    "litestar_site": {
-        "/": {"changefreq": "monthly", "priority": "1.0"},
-        "/hives": {},
-        "/honey": {"lastmod": "2025-07-07T08:15:00Z"},
-        "/honey/acacia": {"lastmod": "2025-07-01"},
-        "/honey/heather": {"lastmod": "2025-07-01"},
-        "/honey/lime": {"lastmod": "2025-07-01"},
-    },
-    "quart_site": {
-        "/": {"changefreq": "monthly", "priority": "1.0"},
-        "/menus": {},
-        "/stops": {"lastmod": "2025-12-14T03:00:00Z"},
-        "/stops/harbour": {"lastmod": "2025-12-14"},
-        "/stops/lake": {"lastmod": "2025-12-14"},
-        "/stops/pass": {"lastmod": "2025-12-14"},
-    },
-    "falcon_site": {
-        "/": {"changefreq": "monthly", "priority": "1.0"},
-        "/birds": {"lastmod": "2025-04-01T05:20:00Z"},
-        "/birds/gyr": {"lastmod": "2025-04-01"},
-        "/birds/merlin": {"lastmod": "2025-04-01"},
-        "/birds/saker": {"lastmod": "2025-04-01"},
-        "/diary": {},
-    },
-    "django_site": {
-        "/": {"changefreq": "monthly", "priority": "1.0"},
-        "/films": {"lastmod": "2025-10-03T18:00:00Z"},
-        "/films/dawn": {"lastmod": "2025-10-01"},
-        "/films/harbour": {"lastmod": "2025-10-01"},
-        "/films/letters": {"lastmod": "2025-10-01"},
-        "/reviews": {},
-    },
-    "bottle_site": {
-        "/": {"changefreq": "monthly", "priority": "1.0"},
-        "/ciders": {"lastmod": "2025-11-08T10:00:00Z"},
-        "/ciders/dry": {"lastmod": "2025-11-01"},
-        "/ciders/ice": {"lastmod": "2025-11-01"},
-        "/ciders/sweet": {"lastmod": "2025-11-01"},
-        "/letters": {},
-    },
-    "pyramid_site": {
-        "/": {"changefreq": "monthly", "priority": "1.0"},
-        "/digs": {},
-        "/rooms": {"lastmod": "2025-06-11T07:45:00Z"},
-        "/rooms/bronze": {"lastmod": "2025-06-01"},
-        "/rooms/glass": {"lastmod": "2025-06-01"},
-        "/rooms/papyrus": {"lastmod": "2025-06-01"},
-    },
-}
-"""As it is at first."""
 
-LEARNED: dict[str, dict[str, dict[str, str]]] = {
-    "flask_site": {"/notes/flour": {}, "/notes/oven": {}},
-    "starlette_site": {"/log/calm": {}, "/log/fog": {}, "/log/gale": {}},
-    "fastapi_site": {"/tips/light": {}, "/tips/water": {}},
-    "litestar_site": {"/hives/north": {}, "/hives/orchard": {}},
-    "quart_site": {"/menus/breakfast": {}, "/menus/supper": {}},
-    "falcon_site": {"/diary/autumn": {}, "/diary/spring": {}},
-    "django_site": {"/reviews/piano": {}, "/reviews/seats": {}},
-    "bottle_site": {"/letters/frost": {}, "/letters/press": {}},
-    "pyramid_site": {"/digs/harbour": {}, "/digs/well": {}},
-}
-"""What visits add."""
 
-UNLISTED = {
-    "flask_site": {"/draft": 200, "/login": 200, "/admin": 302, "/api/prices": 200, "/notes/stone": 404},
-    "starlette_site": {"/draft": 200, "/login": 200, "/admin": 307, "/api/tides": 200, "/log/mutiny": 404},
-    "fastapi_site": {"/draft": 200, "/login": 200, "/admin": 307, "/api/plants": 200, "/docs": 200, "/tips/none": 404},
-    "litestar_site": {"/draft": 200, "/login": 200, "/admin": 302, "/api/weights": 200, "/hives/none": 404},
-    "quart_site": {"/draft": 200, "/login": 200, "/admin": 302, "/api/delays": 200, "/menus/none": 404},
-    "falcon_site": {"/draft": 200, "/login": 200, "/admin": 302, "/api/weights": 200, "/diary/none": 404},
-    "django_site": {"/draft": 200, "/login": 200, "/admin": 302, "/api/seats": 200, "/reviews/none": 404},
-    "bottle_site": {"/draft": 200, "/login": 200, "/admin": 302, "/api/stock": 200, "/letters/none": 404},
-    "pyramid_site": {"/draft": 200, "/login": 200, "/admin": 302, "/api/hours": 200, "/digs/none": 404},
-}
-EACH = pytest.mark.parametrize("site", sorted(SITEMAPS))
+class Example(NamedTuple):
+    often: str
+    """The `changefreq` of the home page."""
+    top: str
+    """A page that is dated by what is below it."""
+    edited: str
+    day: str
+    names: str
+    """The pages below it, of this day."""
+    journal: str
+    """A page without a date."""
+    learned: str
+    """The pages below that, which visits add."""
+    redirect: int
+    data: str
+    missing: str
+
+    @property
+    def at_first(self) -> dict[str, dict[str, str]]:
+        return {
+            "/": {"changefreq": self.often, "priority": "1.0"},
+            self.top: {"lastmod": self.edited},
+            **{f"{self.top}/{name}": {"lastmod": self.day} for name in self.names.split()},
+            self.journal: {},
+        }
+
+    @property
+    def later(self) -> dict[str, dict[str, str]]:
+        return self.at_first | {f"{self.journal}/{name}": {} for name in self.learned.split()}
+
+    @property
+    def unlisted(self) -> dict[str, int]:
+        docs = {"/docs": 200} if self.top == "/plants" else {}  # of FastAPI
+        pages = {"/draft": 200, "/login": 200, "/admin": self.redirect, f"/api/{self.data}": 200}
+        return {**pages, f"{self.journal}/{self.missing}": 404, **docs}
+
+
+SITES = {
+    "flask_site": Example("weekly", "/bread", "2025-05-02T04:30:00Z", "2025-05-01",
+        "baguette rye spelt", "/notes", "flour oven", 302, "prices", "stone"),
+    "starlette_site": Example("monthly", "/lamps", "2025-03-09T06:12:00Z", "2025-03-01",
+        "first second third", "/log", "calm fog gale", 307, "tides", "mutiny"),
+    "fastapi_site": Example("monthly", "/plants", "2025-04-12T09:00:00Z", "2025-04-01",
+        "cactus fern mint", "/tips", "light water", 307, "plants", "none"),
+    "litestar_site": Example("monthly", "/honey", "2025-07-07T08:15:00Z", "2025-07-01",
+        "acacia heather lime", "/hives", "north orchard", 302, "weights", "none"),
+    "quart_site": Example("monthly", "/stops", "2025-12-14T03:00:00Z", "2025-12-14",
+        "harbour lake pass", "/menus", "breakfast supper", 302, "delays", "none"),
+    "falcon_site": Example("monthly", "/birds", "2025-04-01T05:20:00Z", "2025-04-01",
+        "gyr merlin saker", "/diary", "autumn spring", 302, "weights", "none"),
+    "django_site": Example("monthly", "/films", "2025-10-03T18:00:00Z", "2025-10-01",
+        "dawn harbour letters", "/reviews", "piano seats", 302, "seats", "none"),
+    "bottle_site": Example("monthly", "/ciders", "2025-11-08T10:00:00Z", "2025-11-01",
+        "dry ice sweet", "/letters", "frost press", 302, "stock", "none"),
+    "pyramid_site": Example("monthly", "/rooms", "2025-06-11T07:45:00Z", "2025-06-01",
+        "bronze glass papyrus", "/digs", "harbour well", 302, "hours", "none"),
+}  # fmt: skip
+EACH = pytest.mark.parametrize("site", sorted(SITES))
 
 
 def running(site: str, folder: Path, port: int) -> AbstractContextManager[Server]:
@@ -159,25 +119,26 @@ def until(server: Server, wanted: dict[str, dict[str, str]]) -> dict[str, dict[s
 
 @EACH
 def test_first_sitemap_lists_public_pages_and_anonymous_visits_add_more(site: str, tmp_path: Path) -> None:
-    everything = dict(sorted((SITEMAPS[site] | LEARNED[site]).items()))
+    example = SITES[site]
+    everything = dict(sorted(example.later.items()))
     with running(site, tmp_path, free_port()) as server:
-        assert until(server, SITEMAPS[site]) == SITEMAPS[site]
+        assert until(server, example.at_first) == example.at_first
         answer = server.get("/login", method="POST")
         cookie = {"Cookie": (answer.header("set-cookie") or "").partition(";")[0]}
         assert (answer.status, urlsplit(answer.header("location")).path) in ((302, "/admin"), (303, "/admin"))
-        for path in ("/admin", *LEARNED[site]):
+        for path in ("/admin", *(everything.keys() - example.at_first.keys())):
             assert server.get(path, cookie).status == 200
-        assert sitemap(server) == SITEMAPS[site]
+        assert sitemap(server) == example.at_first
         reached = walk(server)
-        assert {path: server.get(path).status for path in UNLISTED[site]} == UNLISTED[site]
+        assert {path: server.get(path).status for path in example.unlisted} == example.unlisted
         assert dict(sorted(until(server, everything).items())) == everything
-        linked = {path: status for path, status in UNLISTED[site].items() if status != 404 and path != "/docs"}
+        linked = {path: status for path, status in example.unlisted.items() if status != 404 and path != "/docs"}
         assert reached == {**dict.fromkeys([*everything, "/sitemap.xml", "/robots.txt"], 200), **linked}
 
 
 @pytest.mark.parametrize("site", ["flask_site", "starlette_site"])
 def test_what_its_sitemap_learned_outlives_it_in_the_default_store(site: str, tmp_path: Path) -> None:
-    port, everything = free_port(), SITEMAPS[site] | LEARNED[site]
+    port, everything = free_port(), SITES[site].later
     with running(site, tmp_path, port) as server:
         for path in everything:
             server.get(path)
@@ -191,7 +152,7 @@ def test_what_its_sitemap_learned_outlives_it_in_the_default_store(site: str, tm
 def test_the_first_site_leads_from_its_home_page_to_the_report(starter: ModuleType, tmp_path: Path) -> None:
     port = free_port()
     with serving([*starter.SERVERS["flask"][1:], "--port", str(port)], tmp_path, port) as server:
-        assert until(server, SITEMAPS["flask_site"]) == SITEMAPS["flask_site"]
+        assert until(server, SITES["flask_site"].at_first) == SITES["flask_site"].at_first
         (link,) = html.fromstring(server.get("/").text).xpath("//main//a[contains(., 'sitemap')]/@href")
         report = server.get(f"{link}/pages")
         assert report.status == 200

@@ -1,4 +1,4 @@
-"""Servers with many workers, servers that end, workers that die: one sitemap, and no merged observation is lost."""
+"""Servers that end, apps without a server, forks: no merged observation is lost."""
 
 from __future__ import annotations
 
@@ -35,8 +35,6 @@ UNSEEN = "/?ready"
 FLASK = "tests.apps.dated_site:flask_app"
 STARLETTE = "tests.apps.dated_site:starlette_app"
 UVICORN = "uvicorn_worker.UvicornWorker"
-SIGNED_FLASK = "tests.apps.dated_site:signed_flask"
-SIGNED_STARLETTE = "tests.apps.dated_site:signed_starlette"
 
 
 def gunicorn(*arguments: str) -> Launch:
@@ -99,52 +97,6 @@ def visit(server: servers.Server) -> None:
         assert server.get(quote(path), HOST).status == 200
 
 
-def from_each_worker(server: servers.Server, *paths: str, workers: int = 4) -> dict[str, Answer]:
-    """The latest answer of each of so many workers, by its process: asked on until all of them have answered."""
-    answers: dict[str, Answer] = {}
-
-    def all_have_answered() -> bool:
-        with ThreadPoolExecutor(8) as crowd:
-            for answer in crowd.map(lambda path: server.get(path, HOST), paths * (24 // len(paths))):
-                answers[answer.header("x-pid") or ""] = answer
-        return len(answers) >= workers
-
-    until(all_have_answered)
-    return answers
-
-
-def one_sitemap(server: servers.Server) -> None:
-    """Every worker comes to serve the same sitemap, with every page, to the byte and under the same validators."""
-
-    def same() -> bool:
-        answers = from_each_worker(server, "/sitemap.xml").values()
-        seen = {(answer.body, answer.header("etag"), answer.header("last-modified")) for answer in answers}
-        return len(seen) == 1 and listed(next(iter(answers))) == ALL
-
-    until(same)
-
-
-@pytest.mark.parametrize(
-    "launch",
-    [
-        pytest.param(gunicorn(SIGNED_FLASK, "--workers", "4"), id="gunicorn"),
-        pytest.param(uvicorn(SIGNED_STARLETTE, "--workers", "4"), id="uvicorn", marks=pytest.mark.long),
-    ],
-)
-def test_four_workers_share_one_sitemap_and_survive_sigkill(launch: Launch, tmp_path: Path) -> None:
-    with launch(tmp_path, **stored(tmp_path)) as server:
-        workers = from_each_worker(server, *map(quote, PAGES))
-        until(lambda: stored_pages(tmp_path) == ALL)  # of themselves, before anyone asks for a sitemap
-        one_sitemap(server)
-        killed = min(workers)
-        os.kill(int(killed), signal.SIGKILL)
-        until(lambda: not Path("/proc", killed, "exe").exists())
-        one_sitemap(server)
-        server.kill()
-    with launch(tmp_path, **stored(tmp_path)) as server:
-        one_sitemap(server)
-
-
 @pytest.mark.parametrize(
     ("launch", "status"),
     [
@@ -163,17 +115,6 @@ def test_terminated_server_flushes_and_exits_as_before(launch: Launch, status: i
         visit(server)
         assert server.stop(signal.SIGTERM) == status
     assert stored_pages(tmp_path) == ALL
-
-
-def test_recycled_workers_lose_nothing(tmp_path: Path) -> None:
-    processes = set()
-    with servers.gunicorn(SIGNED_FLASK, tmp_path, "--max-requests", "2", **stored(tmp_path)) as server:
-        for path in PAGES:
-            answer = server.get(quote(path), HOST)
-            assert answer.status == 200
-            processes.add(answer.header("x-pid"))
-        assert len(processes) > 2
-        assert listed(server.get("/sitemap.xml", HOST)) == ALL
 
 
 OWN_FLASK = """

@@ -180,7 +180,7 @@ LONG = pytest.mark.long
 TABLE: list[Any] = [
     pytest.param(gunicorn(FLASK), [hup, one_killed], id="gunicorn sync"),
     pytest.param(gunicorn(FLASK, "--preload"), [one_killed], id="gunicorn sync --preload", marks=LONG),
-    pytest.param(gunicorn(FLASK, "--max-requests", "20"), [many_requests], id="gunicorn --max-requests", marks=LONG),
+    pytest.param(gunicorn(FLASK, "--max-requests", "20"), [many_requests], id="gunicorn --max-requests"),
     pytest.param(gunicorn(FLASK, "--threads", "4"), [hup, one_killed], id="gunicorn gthread", marks=LONG),
     pytest.param(gunicorn(FLASK, "--threads", "4", "--preload"), [one_killed], id="gunicorn gthread --preload"),
     pytest.param(gunicorn(FLASK, "-k", "gevent"), [hup, one_killed], id="gunicorn gevent", marks=LONG),

@@ -1,6 +1,6 @@
 """One module for each framework, with the site that `tests/frameworks/test_contract.py` describes.
 
-Each is written as the framework's own documentation writes it, and has:
+What is decorated is written as the framework's own documentation writes it. Each module has:
 
 - `PROTOCOL`: "wsgi" or "asgi".
 - `build()`: a new app with the pages below. Each page answers with `page(its path)`.

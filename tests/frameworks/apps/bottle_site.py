@@ -16,10 +16,6 @@ PEOPLE = "/people/<number:int>"
 def build() -> Bottle:
     app = Bottle()
 
-    @app.route("/")
-    def home() -> str:
-        return page("/")
-
     @app.get("/about")
     @sitemap(lastmod="2026-05-01", priority=0.8)
     def about() -> str:
@@ -44,14 +40,9 @@ def build() -> Bottle:
     def login() -> str:
         return page("/login")
 
-    @app.route("/drafts/one")
-    def draft() -> str:
-        return page("/drafts/one")
-
-    @app.post("/subscribe")
-    def subscribe() -> str:
-        return page("/subscribe")
-
+    for path in ("/", "/drafts/one"):
+        app.route(path, callback=lambda path=path: page(path))
+    app.post("/subscribe", callback=lambda: page("/subscribe"))
     app.route("/moved", callback=lambda: redirect("/about"))
     app.route("/gone", callback=lambda: abort(404))
     app.route("/members", callback=lambda: abort(403))

@@ -1,85 +1,39 @@
+"""The Falcon site of `falcon_site` with coroutines, as an ASGI app."""
+
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import falcon.asgi
 
-from sitemap_middleware import SitemapMiddleware, sitemap
+from . import falcon_site
+from .falcon_site import HOST, INSTALL, PEOPLE
 
-from . import POSTS, page
+__all__ = ["HOST", "INSTALL", "PEOPLE", "PROTOCOL", "ROOT_PATH", "add_page", "build"]
 
 PROTOCOL = "asgi"
-HOST = None
 ROOT_PATH = False
-PEOPLE = "/people/{number:int}"
 
 
-class Page:
-    async def on_get(self, request: falcon.asgi.Request, response: falcon.asgi.Response, **params: Any) -> None:
-        response.content_type = falcon.MEDIA_HTML
-        response.text = page(request.path)
+def with_coroutines(resource: type) -> type:
+    """The same class of resources, whose responders are coroutines."""
+
+    def coroutine(respond: Callable[..., None]) -> Callable[..., Any]:
+        @functools.wraps(respond)  # and with its mark
+        async def answer(self: Any, request: Any, response: Any, **params: Any) -> None:
+            respond(self, request, response, **params)
+
+        return answer
+
+    responders = {name: coroutine(getattr(resource, name)) for name in dir(resource) if name.startswith("on_")}
+    return type(resource.__name__, (resource,), responders)
 
 
-class Pages(Page):
-    @sitemap(lastmod="2026-05-01", priority=0.8)
-    async def on_get_about(self, request: falcon.asgi.Request, response: falcon.asgi.Response) -> None:
-        await self.on_get(request, response)
-
-    @sitemap(values=POSTS)
-    async def on_get_post(self, request: falcon.asgi.Request, response: falcon.asgi.Response, slug: str) -> None:
-        if slug not in POSTS:
-            raise falcon.HTTPNotFound
-        await self.on_get(request, response)
-
-    @sitemap(learn=True)
-    async def on_get_tagged(self, request: falcon.asgi.Request, response: falcon.asgi.Response, tag: str) -> None:
-        await self.on_get(request, response)
-
-    async def on_get_moved(self, request: falcon.asgi.Request, response: falcon.asgi.Response) -> None:
-        raise falcon.HTTPFound("/about")
-
-    async def on_get_gone(self, request: falcon.asgi.Request, response: falcon.asgi.Response) -> None:
-        raise falcon.HTTPNotFound
-
-    async def on_get_members(self, request: falcon.asgi.Request, response: falcon.asgi.Response) -> None:
-        raise falcon.HTTPForbidden
-
-    async def on_get_data(self, request: falcon.asgi.Request, response: falcon.asgi.Response) -> None:
-        response.media = {"some": "data"}
+def build() -> Any:
+    return falcon_site.build(falcon.asgi.App(), with_coroutines)
 
 
-@sitemap(changefreq="weekly")
-class Contact(Page):
-    """A class whose settings are those of its route."""
-
-
-@sitemap(exclude=True)
-class Login(Page):
-    """The same."""
-
-
-class Subscribe:
-    async def on_post(self, request: falcon.asgi.Request, response: falcon.asgi.Response) -> None:
-        response.text = page("/subscribe")
-
-
-def build() -> falcon.asgi.App[Any, Any]:
-    app = falcon.asgi.App()
-    pages = Pages()
-    for path in ("/", "/people/{number:int}", "/drafts/one", "/blog/", "/blog/archive", "/shop/", "/shop/cart-help"):
-        app.add_route(path, pages)
-    for path, suffix in (("/posts/{slug}", "post"), ("/blog/tags/{tag}", "tagged")):
-        app.add_route(path, pages, suffix=suffix)
-    for name in ("about", "moved", "gone", "members", "data"):
-        app.add_route(f"/{name}", pages, suffix=name)
-    app.add_route("/contact", Contact())
-    app.add_route("/login", Login())
-    app.add_route("/subscribe", Subscribe())
-    return app
-
-
-def add_page(app: falcon.asgi.App[Any, Any], path: str) -> None:
-    app.add_route(path, Page())
-
-
-INSTALL = {"outside": SitemapMiddleware}
+def add_page(app: Any, path: str) -> None:
+    app.add_route(path, with_coroutines(falcon_site.Page)())

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import falcon
@@ -22,17 +23,17 @@ class Page:
 class Pages(Page):
     @sitemap(lastmod="2026-05-01", priority=0.8)
     def on_get_about(self, request: falcon.Request, response: falcon.Response) -> None:
-        self.on_get(request, response)
+        Page.on_get(self, request, response)
 
     @sitemap(values=POSTS)
     def on_get_post(self, request: falcon.Request, response: falcon.Response, slug: str) -> None:
         if slug not in POSTS:
             raise falcon.HTTPNotFound
-        self.on_get(request, response)
+        Page.on_get(self, request, response)
 
     @sitemap(learn=True)
     def on_get_tagged(self, request: falcon.Request, response: falcon.Response, tag: str) -> None:
-        self.on_get(request, response)
+        Page.on_get(self, request, response)
 
     def on_get_moved(self, request: falcon.Request, response: falcon.Response) -> None:
         raise falcon.HTTPFound("/about")
@@ -62,18 +63,18 @@ class Subscribe:
         response.text = page("/subscribe")
 
 
-def build() -> falcon.App[Any, Any]:
-    app = falcon.App()
-    pages = Pages()
+def build(app: Any = None, change: Callable[[type], type] = lambda resource: resource) -> Any:
+    """The site in an app, with changed resources."""
+    app, pages = app or falcon.App(), change(Pages)()
     for path in ("/", "/people/{number:int}", "/drafts/one", "/blog/", "/blog/archive", "/shop/", "/shop/cart-help"):
         app.add_route(path, pages)
     for path, suffix in (("/posts/{slug}", "post"), ("/blog/tags/{tag}", "tagged")):
         app.add_route(path, pages, suffix=suffix)
     for name in ("about", "moved", "gone", "members", "data"):
         app.add_route(f"/{name}", pages, suffix=name)
-    app.add_route("/contact", Contact())
-    app.add_route("/login", Login())
-    app.add_route("/subscribe", Subscribe())
+    app.add_route("/contact", change(Contact)())
+    app.add_route("/login", change(Login)())
+    app.add_route("/subscribe", change(Subscribe)())
     return app
 
 

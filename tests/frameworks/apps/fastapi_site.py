@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 from fastapi import APIRouter, FastAPI, HTTPException
-from fastapi.responses import HTMLResponse, RedirectResponse
+from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse
 from starlette.routing import Host
 
 from sitemap_middleware import SitemapMiddleware, sitemap
@@ -17,10 +17,6 @@ PEOPLE = "/people/{number}"
 
 def build() -> FastAPI:
     app = FastAPI(default_response_class=HTMLResponse)
-
-    @app.get("/")
-    def home() -> str:
-        return page("/")
 
     @app.get("/about")
     @sitemap(lastmod="2026-05-01", priority=0.8)
@@ -48,13 +44,9 @@ def build() -> FastAPI:
     def login() -> str:
         return page("/login")
 
-    @app.get("/drafts/one")
-    def draft() -> str:
-        return page("/drafts/one")
-
-    @app.post("/subscribe")
-    def subscribe() -> str:
-        return page("/subscribe")
+    app.get("/")(lambda: page("/"))
+    app.get("/drafts/one")(lambda: page("/drafts/one"))
+    app.post("/subscribe")(lambda: page("/subscribe"))
 
     @app.get("/moved")
     def moved() -> RedirectResponse:
@@ -69,20 +61,12 @@ def build() -> FastAPI:
         raise HTTPException(403)
 
     @app.get("/data", response_model=None)
-    def data() -> Any:
-        from fastapi.responses import JSONResponse
-
+    def data() -> JSONResponse:
         return JSONResponse({"some": "data"})
 
     blog = APIRouter(prefix="/blog")
-
-    @blog.get("/")
-    def posts() -> str:
-        return page("/blog/")
-
-    @blog.get("/archive")
-    def archive() -> str:
-        return page("/blog/archive")
+    blog.get("/")(lambda: page("/blog/"))
+    blog.get("/archive")(lambda: page("/blog/archive"))
 
     @blog.get("/tags/{tag}")
     @sitemap(learn=True)

@@ -18,9 +18,14 @@ PEOPLE = "/people/{number:int}"
 SPELLED = {"/blog/": "/blog"}
 
 
-@get("/", media_type=MediaType.HTML)
-async def home() -> str:
-    return page("/")
+def plain(path: str, shown: str = "", method: Any = get) -> Any:
+    """A handler of a path, which shows that of the whole app."""
+
+    @method(path, media_type=MediaType.HTML)
+    async def handler() -> str:
+        return page(shown or path)
+
+    return handler
 
 
 @get("/about", media_type=MediaType.HTML)
@@ -57,11 +62,6 @@ def draft() -> Response[str]:
     return Response(page("/drafts/one"), media_type=MediaType.HTML)
 
 
-@post("/subscribe", media_type=MediaType.HTML)
-async def subscribe() -> str:
-    return page("/subscribe")
-
-
 @get("/moved")
 async def moved() -> Redirect:
     return Redirect("/about")
@@ -87,35 +87,18 @@ async def data() -> dict[str, str]:
 
 
 class Blog(Controller):
-    @get("/", media_type=MediaType.HTML)
-    async def posts(self) -> str:
-        return page("/blog/")
-
-    @get("/archive", media_type=MediaType.HTML)
-    async def archive(self) -> str:
-        return page("/blog/archive")
-
     @get("/tags/{tag:str}", media_type=MediaType.HTML)
     @sitemap(learn=True)
     async def tagged(self, tag: str) -> str:
         return page(f"/blog/tags/{tag}")
 
 
-@get("/", media_type=MediaType.HTML)
-async def shelves() -> str:
-    return page("/shop/")
-
-
-@get("/cart-help", media_type=MediaType.HTML)
-async def cart_help() -> str:
-    return page("/shop/cart-help")
-
-
 def _handlers() -> list[Any]:
-    shop = Litestar([shelves, cart_help], openapi_config=None)
+    shop = Litestar([plain("/", "/shop/"), plain("/cart-help", "/shop/cart-help")], openapi_config=None)
     return [
-        home, about, contact, blog_post, person, login, draft, subscribe, moved, gone, members, data,
-        Router("/blog", route_handlers=[Blog]),
+        plain("/"), plain("/subscribe", method=post), about, contact, blog_post, person, login, draft, moved, gone, members,
+        data,
+        Router("/blog", route_handlers=[plain("/", "/blog/"), plain("/archive", "/blog/archive"), Blog]),
         asgi("/shop", is_mount=True, copy_scope=True)(shop),
     ]  # fmt: skip
 
@@ -125,11 +108,7 @@ def build(**config: Any) -> Litestar:
 
 
 def add_page(app: Litestar, path: str) -> None:
-    @get(path, media_type=MediaType.HTML)
-    async def later() -> str:
-        return page(path)
-
-    app.register(later)
+    app.register(plain(path))
 
 
 INSTALL = {

@@ -17,10 +17,6 @@ def build() -> Quart:
     app = Quart("contract", static_folder=None, subdomain_matching=True)
     app.config["SERVER_NAME"] = "testserver"
 
-    @app.route("/")
-    async def home() -> str:
-        return page("/")
-
     @app.route("/about")
     @sitemap(lastmod="2026-05-01", priority=0.8)
     async def about() -> str:
@@ -45,39 +41,22 @@ def build() -> Quart:
     async def login() -> str:
         return page("/login")
 
-    @app.get("/drafts/one")
-    async def draft() -> str:
-        return page("/drafts/one")
-
-    @app.post("/subscribe")
-    async def subscribe() -> str:
-        return page("/subscribe")
-
     @app.websocket("/live")
     async def live() -> None:
         await websocket.send("news")
 
-    @app.get("/gone")
-    async def gone() -> None:
-        abort(404)
-
-    @app.get("/members")
-    async def members() -> None:
-        abort(403)
-
+    for path in ("/", "/drafts/one"):
+        app.add_url_rule(path, path, lambda path=path: page(path))
+    app.add_url_rule("/subscribe", "subscribe", lambda: page("/subscribe"), methods=["POST"])
+    app.add_url_rule("/gone", "gone", lambda: abort(404))
+    app.add_url_rule("/members", "members", lambda: abort(403))
     app.add_url_rule("/moved", "moved", lambda: redirect("/about"))
     app.add_url_rule("/data", "data", lambda: {"some": "data"})
     app.add_url_rule("/of-host", "of_host", lambda: page("/of-host"), subdomain="shop")
 
     blog = Blueprint("blog", __name__, url_prefix="/blog")
-
-    @blog.route("/")
-    async def posts() -> str:
-        return page("/blog/")
-
-    @blog.route("/archive")
-    async def archive() -> str:
-        return page("/blog/archive")
+    blog.add_url_rule("/", "posts", lambda: page("/blog/"))
+    blog.add_url_rule("/archive", "archive", lambda: page("/blog/archive"))
 
     @blog.route("/tags/<tag>")
     @sitemap(learn=True)
