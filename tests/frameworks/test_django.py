@@ -6,7 +6,7 @@ import asyncio
 import io
 import json
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ from django.urls import include, path, re_path, reverse
 from django.utils import translation
 from django.utils.translation import gettext_lazy
 from django.views import View
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_POST
 from django.views.generic import RedirectView
 from django.views.static import serve
 from lxml import etree
@@ -137,22 +137,6 @@ def test_a_view_is_listed_if_it_declares_nothing_else_than_a_page(name: str) -> 
     assert Project([path("it/", view)], SITEMAP_VERIFY=False).listed() == (["/it/"] if listed else [])
 
 
-@pytest.mark.parametrize(
-    "decorate",
-    [
-        lambda view: sitemap(exclude=True)(login_required(view)),
-        lambda view: require_safe(sitemap(exclude=True)(view)),
-    ],
-)
-def test_marks_count_above_and_below_djangos_decorators(decorate: Callable[[Any], Any]) -> None:
-    def view(request: Any) -> HttpResponse:
-        return page(request)
-
-    project = Project([path("", page), path("it/", decorate(view))], SITEMAP_VERIFY=False)
-    assert project.listed() == ["/"]
-    assert "exclude=True" in project.middleware.explain("/it/").reason
-
-
 # URLconfs
 
 
@@ -213,21 +197,6 @@ LANGUAGES = {
     "LANGUAGES": [("en", "English"), ("de", "German"), ("pt-br", "Portuguese")],
     "MIDDLEWARE": ["django.middleware.locale.LocaleMiddleware"],
 }
-
-
-def test_each_language_of_i18n_patterns_is_listed(handler: Any) -> None:
-    post = sitemap(values=["x"])(view_of_page())
-    patterns = i18n_patterns(path("about/", page), path("posts/<slug>/", post))
-    project = Project([path("", page), *patterns], handler=handler, **LANGUAGES)
-    assert sorted(project.listed()) == sorted(
-        ["/", *(f"/{language}/{rest}" for language in ("en", "de", "pt-br") for rest in ("about/", "posts/x/"))]
-    )
-    assert project.middleware.explain("/de/posts/x/").route.path == "/de/posts/<slug>/"  # type: ignore[union-attr]
-
-
-def test_the_default_language_may_have_no_prefix() -> None:
-    patterns = i18n_patterns(path("about/", page), prefix_default_language=False)
-    assert Project(patterns, **LANGUAGES).listed() == ["/about/", "/de/about/", "/pt-br/about/"]
 
 
 def test_translated_patterns_are_listed_as_each_language_writes_them(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -578,16 +547,6 @@ class AsyncOnly:
 
     async def __call__(self, request: Any) -> Any:
         return await self.get_response(request)
-
-
-def async_view() -> Any:
-    """Return a new view each time, because a decorator marks the view itself."""
-
-    async def async_page(request: Any, **_: Any) -> HttpResponse:
-        await asyncio.sleep(0)
-        return page(request)
-
-    return async_page
 
 
 STACKS = pytest.mark.parametrize(

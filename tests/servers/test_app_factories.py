@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ..support import documents
-from ..support.servers import ROOT, Server, gunicorn, uvicorn
+from ..support.servers import ROOT, gunicorn, uvicorn
 
 HOST = {"Host": "shop.example"}
 PRODUCTION = {"SITEMAP_BASE_URL": "https://shop.example", "SITEMAP_STORE": "sqlite:///pages.sqlite3"}
@@ -50,46 +50,20 @@ def framework(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return framework
 
 
-def serve(framework: str, folder: Path, **env: str) -> list[str | int]:
-    """What a server with two workers says of the site, by each of several requests: locs or a status, and robots.txt."""
-    more = {"env": PRODUCTION | env, "ready": "/a"}
-    started = (
-        gunicorn("shop:create_app('shop')", folder, "--workers", "2", **more)
-        if framework == "flask"
-        else uvicorn("shop:create_app", folder, "--factory", "--workers", "2", **more)
-    )
-    with started as server:
-        return sorted({str(sitemap(server)) for _ in range(6)}) + sorted({robots(server) for _ in range(6)})
-
-
-def sitemap(server: Server) -> list[str] | int:
-    answer = server.get("/sitemap.xml", HOST)
-    return documents.locs(answer.body) if answer.status == 200 else answer.status
-
-
-def robots(server: Server) -> str:
-    answer = server.get("/robots.txt", HOST)
-    return answer.text if answer.status == 200 else str(answer.status)
-
-
 @pytest.mark.slow
 def test_workers_of_a_factory_serve_one_sitemap(framework: str, tmp_path: Path) -> None:
-    assert serve(framework, tmp_path) == [
-        str(["https://shop.example/a", "https://shop.example/b"]),
-        "User-agent: *\nDisallow:\n\nSitemap: https://shop.example/sitemap.xml\n",
-    ]
+    options = ("--workers", "2")
+    started = (
+        gunicorn("shop:create_app('shop')", tmp_path, *options, env=PRODUCTION, ready="/a")
+        if framework == "flask"
+        else uvicorn("shop:create_app", tmp_path, "--factory", *options, env=PRODUCTION, ready="/a")
+    )
+    with started as server:
+        listed = {tuple(documents.locs(server.get("/sitemap.xml", HOST).body)) for _ in range(6)}
+        robots = {server.get("/robots.txt", HOST).text for _ in range(6)}
+    assert listed == {("https://shop.example/a", "https://shop.example/b")}
+    assert robots == {"User-agent: *\nDisallow:\n\nSitemap: https://shop.example/sitemap.xml\n"}
     assert (tmp_path / "pages.sqlite3").exists()
-
-
-@pytest.mark.slow
-def test_staging_disallows_everything(framework: str, tmp_path: Path) -> None:
-    assert serve(framework, tmp_path, SITEMAP_ROBOTS="disallow") == ["404", "User-agent: *\nDisallow: /\n"]
-
-
-@pytest.mark.slow
-def test_a_server_with_the_middleware_turned_off_writes_nothing(framework: str, tmp_path: Path) -> None:
-    assert serve(framework, tmp_path, SITEMAP_ENABLED="no") == ["404", "404"]
-    assert not (tmp_path / "pages.sqlite3").exists()
 
 
 @pytest.mark.slow

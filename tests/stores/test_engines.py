@@ -225,15 +225,6 @@ def test_many_processes_that_start_at_once_make_one_schema(url: str) -> None:
     assert errors == []
 
 
-def test_a_dropped_schema_is_made_again(url: str, admin: psycopg.Connection[Any]) -> None:
-    store = open_store(url, "store")
-    write(store, page("/a"))
-    admin.execute(f"DROP SCHEMA {schema_of(url)} CASCADE".encode())
-    assert store.version(SITE) == 0
-    write(store, page("/b"))
-    assert everything(store) == {0: ["/b"]}
-
-
 def test_a_readonly_view_makes_no_schema(url: str, admin: psycopg.Connection[Any]) -> None:
     with pytest.raises(StoreError, match="has no tables of this version"):
         store_status(open_store(url, "store"))

@@ -58,22 +58,18 @@ class RequestSpec:
 def wsgi(app: Any, spec: RequestSpec, *, validate: bool = True) -> Answer:
     """One request through a WSGI app, in an environ as gunicorn makes it."""
     environ: dict[str, Any] = {
+        **ENVIRON,
         "REQUEST_METHOD": spec.method,
         "SCRIPT_NAME": spec.root.encode().decode("latin-1"),
         "PATH_INFO": spec.path.encode("utf-8", "surrogateescape").decode("latin-1"),
         "QUERY_STRING": spec.query,
-        "SERVER_NAME": "localhost",
-        "SERVER_PORT": "80",
-        "SERVER_PROTOCOL": "HTTP/1.1",
         "REMOTE_ADDR": "127.0.0.1",
-        "wsgi.version": (1, 0),
         "wsgi.url_scheme": spec.scheme,
         "wsgi.input": io.BytesIO(),
-        "wsgi.errors": sys.stderr,
-        "wsgi.multithread": True,
+        "wsgi.errors": sys.stderr,  # that of the running test
         "wsgi.multiprocess": False,
-        "wsgi.run_once": False,
     }
+    del environ["HTTP_HOST"]
     for name, value in spec.with_host():
         key = f"HTTP_{name.upper().replace('-', '_')}"
         environ[key] = f"{environ[key]}, {value}" if key in environ else value
@@ -108,9 +104,7 @@ def asgi(app: Any, spec: RequestSpec) -> Answer:
 async def asgi_async(app: Any, spec: RequestSpec) -> Answer:
     path = spec.root + spec.path
     scope = {
-        "type": "http",
-        "asgi": {"version": "3.0", "spec_version": "2.3"},
-        "http_version": "1.1",
+        **SCOPE,
         "method": spec.method,
         "scheme": spec.scheme,
         "path": path,
@@ -118,8 +112,6 @@ async def asgi_async(app: Any, spec: RequestSpec) -> Answer:
         "root_path": spec.root,
         "query_string": spec.query.encode(),
         "headers": [(name.lower().encode(), value.encode("latin-1")) for name, value in spec.with_host()],
-        "client": ("127.0.0.1", 50000),
-        "server": ("localhost", 80),
         "extensions": {},
     }
     requests = iter([{"type": "http.request", "body": b"", "more_body": False}])

@@ -361,12 +361,6 @@ def test_code_of_a_wsgi_app_is_called_where_no_event_loop_runs(
     assert result.exit_code == 0
 
 
-def test_asgi_app_in_process() -> None:
-    app = Starlette(routes=[Route("/", lambda _: HTMLResponse("<h1>Bakery</h1>"))])
-    app.add_middleware(SitemapMiddleware, base_url="https://bakery.example", store="memory://")
-    assert of_app(app, "--pages", "none").stdout == "1 URL in 1 document: nothing found\n"
-
-
 def test_app_without_a_page_has_no_sitemap() -> None:
     result = of_app(bakery(exclude=["/*"]))
     assert result.exit_code == 1

@@ -16,7 +16,7 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.responses import JSONResponse
-from starlette.routing import BaseRoute, Host, Match, Mount, Route, Router, WebSocketRoute
+from starlette.routing import BaseRoute, Match, Mount, Route, Router, WebSocketRoute
 from starlette.staticfiles import StaticFiles
 
 from sitemap_middleware import SitemapMiddleware, sitemap
@@ -29,16 +29,15 @@ from ...support.wire import RequestSpec, asgi
 NOW = 1_750_000_000
 
 
-def answered(site: Any, host: str = "testserver", root: str = "") -> list[str]:
-    """The locs of a wrapped app's sitemap, requested under this host."""
-    answer = asgi(site, RequestSpec("/sitemap.xml", host=host, root=root))
+def answered(site: Any, root: str = "") -> list[str]:
+    """The locs of a wrapped app's sitemap."""
+    answer = asgi(site, RequestSpec("/sitemap.xml", root=root))
     return locs(answer.body) if answer.status == 200 else []
 
 
-def listed(app: Any, host: str = "testserver", **options: Any) -> list[str]:
-    """The locs of an app's sitemap before any page was seen; without the scheme and host, which are the test's own."""
-    listed_locs = answered(SitemapMiddleware(app, store="memory://", **({"verify": False} | options)), host)
-    return [loc.removeprefix(f"http://{host}") for loc in listed_locs]
+def listed(app: Any) -> list[str]:
+    """The paths in an app's sitemap before any page was seen."""
+    return visited(app)
 
 
 async def page(request: Any = None) -> HTMLResponse:
@@ -68,10 +67,6 @@ class Lazy(BaseRoute):
 
     def __getattr__(self, name: str) -> Any:
         raise RuntimeError(name)
-
-
-async def pass_on(request: Any, call_next: Any) -> Any:
-    return await call_next(request)
 
 
 async def socket(websocket: Any) -> None: ...
@@ -126,28 +121,6 @@ def test_a_route_that_cannot_be_read_costs_itself_only(make: Any, caplog: pytest
         f"a route of the class {__name__}.{Odd.__qualname__} cannot be read (RuntimeError) and is left out;"
     )
     assert record.getMessage().startswith(expected_start)
-
-
-# Hosts
-
-
-def hosted() -> Starlette:
-    blog = Router(routes=[Route("/posts", page), Mount("/attic", routes=[Route("/old", page)])])
-    tenant = Router(routes=[Route("/tenant", page)])
-    return Starlette(
-        routes=[Host("blog.example.com", app=blog), Host("{tenant}.example.com", app=tenant), Route("/", page)]
-    )
-
-
-@pytest.mark.parametrize("base_url", [None, "http://example.com"])
-@pytest.mark.parametrize("host", ["blog.example.com", "blog.example.com:8000"])
-def test_a_host_with_routes_of_its_own_is_a_site_of_its_own(host: str, base_url: str | None) -> None:
-    assert listed(hosted(), host, base_url=base_url) == ["/attic/old", "/posts"]
-
-
-def test_the_main_site_has_all_other_routes() -> None:
-    assert listed(hosted(), "localhost:8000") == ["/"]
-    assert listed(hosted(), "example.com", base_url="http://example.com") == ["/"]
 
 
 # Folders of files
@@ -213,9 +186,9 @@ def api(**options: Any) -> FastAPI:
     return app
 
 
-def visited(app: Any, *paths: str, **options: Any) -> list[str]:
+def visited(app: Any, *paths: str) -> list[str]:
     """The paths of the sitemap after visits of a crawler."""
-    site = SitemapMiddleware(app, store="memory://", **({"verify": False} | options))
+    site = from_outside(app)
     for path in paths:
         asgi(site, RequestSpec(path))
     site.flush()
@@ -312,12 +285,12 @@ def test_what_is_left_out_of_the_schema_is_listed_once_it_was_seen(level: str) -
     assert visited(app, "/x") == ["/x"]
 
 
-def from_outside(app: FastAPI, **options: Any) -> Any:
-    return SitemapMiddleware(app, store="memory://", **({"verify": False} | options))
+def from_outside(app: Any) -> Any:
+    return SitemapMiddleware(app, store="memory://", verify=False)
 
 
-def by_add_middleware(app: FastAPI, **options: Any) -> Any:
-    app.add_middleware(SitemapMiddleware, store="memory://", **({"verify": False} | options))
+def by_add_middleware(app: FastAPI) -> Any:
+    app.add_middleware(SitemapMiddleware, store="memory://", verify=False)
     return app
 
 
