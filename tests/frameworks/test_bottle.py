@@ -15,8 +15,7 @@ from flask import Flask
 from sitemap_middleware import SitemapMiddleware, sitemap
 from sitemap_middleware.routing.bottle_routes import _template
 
-from ..support.documents import locs
-from ..support.wire import RequestSpec, wsgi
+from ..support.sample_sites import listed
 
 
 def page(**_: Any) -> str:
@@ -34,11 +33,6 @@ def view_of_page() -> Any:
 
 def wrapped(app: Any, **options: Any) -> Any:
     return SitemapMiddleware(app, base_url="http://testserver", store="memory://", **options)
-
-
-def listed(app: Any) -> list[str]:
-    answer = wsgi(app, RequestSpec("/sitemap.xml"), validate=False)
-    return [loc.removeprefix("http://testserver") for loc in locs(answer.body)] if answer.status == 200 else []
 
 
 @pytest.mark.parametrize(

@@ -314,10 +314,7 @@ def test_routes_whose_pages_a_sitemap_class_lists_are_decided() -> None:
     service.complete_routes(site)
     reports = {report.route.path: report for report in service.route_report([service.snapshot(site, service.store)])}
     posts = reports["/posts/<slug>/"]
-    assert (posts.verdict.listed, posts.verdict.reason) == (
-        True,
-        "listed by SITEMAP_SITEMAPS['posts']: 3 of its pages",
-    )
+    assert (posts.verdict.listed, posts.verdict.reason) == (True, "listed by SITEMAP_SITEMAPS['posts']: 3 of its pages")
     assert set(reports) <= {route.path for route in service.app_routes.table.routes if route.path.startswith("/")}
     assert not any(report.undecided for report in reports.values())
 

@@ -6,28 +6,16 @@ from datetime import date
 from typing import Any
 
 import falcon
-import falcon.asgi
 import falcon.routing
 import pytest
 
-from sitemap_middleware import SitemapMiddleware, sitemap
+from sitemap_middleware import sitemap
 from sitemap_middleware.models import Route
 from sitemap_middleware.routing.route_discovery import discover_routes
-
-from ..support.documents import locs
-from ..support.wire import DRIVERS, RequestSpec
-
-BASE = "http://testserver"
 
 
 class Page:
     def on_get(self, request: falcon.Request, response: falcon.Response, **params: Any) -> None:
-        response.content_type = falcon.MEDIA_HTML
-        response.text = f"<h1>{request.path}</h1>"
-
-
-class AsyncPage:
-    async def on_get(self, request: Any, response: Any, **params: Any) -> None:
         response.content_type = falcon.MEDIA_HTML
         response.text = f"<h1>{request.path}</h1>"
 
@@ -41,31 +29,6 @@ def app_with(*paths: str) -> falcon.App[Any, Any]:
     for path in paths:
         app.add_route(path, Page())
     return app
-
-
-def listed(app: Any) -> list[str]:
-    called = SitemapMiddleware(app, base_url=BASE, store="memory://")
-    protocol = "asgi" if isinstance(app, falcon.asgi.App) else "wsgi"
-    answer = DRIVERS[protocol](called, RequestSpec("/sitemap.xml"))
-    return sorted(loc.removeprefix(BASE) for loc in locs(answer.body)) if answer.status == 200 else []
-
-
-@pytest.mark.parametrize("kind", [falcon.App, falcon.asgi.App])
-def test_a_resource_without_get_is_no_page(kind: Any) -> None:
-    class Form:
-        def on_post(self, request: Any, response: Any) -> None:
-            """Never called."""
-
-    class AsyncForm:
-        async def on_post(self, request: Any, response: Any) -> None:
-            """Never called."""
-
-    app = kind()
-    is_async = kind is falcon.asgi.App
-    app.add_route("/form", AsyncForm() if is_async else Form())
-    app.add_route("/page", AsyncPage() if is_async else Page())
-    assert [*routes_of(app)] == ["/page"]
-    assert listed(app) == ["/page"]
 
 
 def test_sinks_and_folders_of_files_have_no_routes(tmp_path: Any) -> None:

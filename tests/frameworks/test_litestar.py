@@ -24,7 +24,7 @@ from sitemap_middleware.litestar import SitemapPlugin
 from sitemap_middleware.models import Route
 from sitemap_middleware.routing.route_discovery import discover_routes, trusted_hosts
 
-from ..support.documents import locs
+from ..support.sample_sites import listed
 from ..support.wire import DRIVERS, RequestSpec, asgi_async
 
 BASE = "http://testserver"
@@ -43,11 +43,6 @@ def page(path: str = "/", **options: Any) -> Any:
 def routes_of(*handlers: Any, **config: Any) -> dict[str, Route]:
     app = handlers[0] if isinstance(handlers[0], Litestar) else Litestar(handlers, openapi_config=None, **config)
     return {route.path: route for route in discover_routes(app)}
-
-
-def listed(called: Any) -> list[str]:
-    answer = DRIVERS["asgi"](called, RequestSpec("/sitemap.xml"))
-    return sorted(loc.removeprefix(BASE) for loc in locs(answer.body)) if answer.status == 200 else []
 
 
 def with_plugin(*handlers: Any, **options: Any) -> Litestar:

@@ -12,8 +12,7 @@ from pyramid.response import Response
 from sitemap_middleware import SitemapMiddleware, sitemap
 from sitemap_middleware.routing.pyramid_routes import _template
 
-from ..support.documents import locs
-from ..support.wire import RequestSpec, wsgi
+from ..support.sample_sites import listed
 
 
 def page(_: Any) -> Response:
@@ -35,11 +34,6 @@ def wrapped(configure: Callable[[Configurator], object], **options: Any) -> Any:
         configure(config)
         app = config.make_wsgi_app()
     return SitemapMiddleware(app, base_url="http://testserver", store="memory://", **options)
-
-
-def listed(app: Any) -> list[str]:
-    answer = wsgi(app, RequestSpec("/sitemap.xml"))
-    return [loc.removeprefix("http://testserver") for loc in locs(answer.body)] if answer.status == 200 else []
 
 
 def add(config: Configurator, pattern: str, view: Any = page, **options: Any) -> None:

@@ -107,10 +107,7 @@ def s3(monkeypatch: pytest.MonkeyPatch) -> Iterator[S3]:
     thread.join()
 
 
-def test_reader_finds_every_document_though_runs_are_killed_and_the_server_fails(
-    s3: S3, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_reader_finds_every_document_though_runs_are_killed_and_the_server_fails(s3: S3) -> None:
     Path("shop.py").write_text(APP)
 
     def build(version: int, now: int, fatal: int = 0) -> bool:

@@ -8,11 +8,10 @@ import re
 import signal
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -175,53 +174,49 @@ def many_requests(server: servers.Server, folder: Path, before: set[str]) -> set
     return agreed(server, 1, besides=before)
 
 
-LONG = pytest.mark.long
-
-TABLE: list[Any] = [
-    pytest.param(gunicorn(FLASK), [hup, one_killed], id="gunicorn sync"),
-    pytest.param(gunicorn(FLASK, "--preload"), [one_killed], id="gunicorn sync --preload", marks=LONG),
-    pytest.param(gunicorn(FLASK, "--max-requests", "20"), [many_requests], id="gunicorn --max-requests"),
-    pytest.param(gunicorn(FLASK, "--threads", "4"), [hup, one_killed], id="gunicorn gthread", marks=LONG),
-    pytest.param(gunicorn(FLASK, "--threads", "4", "--preload"), [one_killed], id="gunicorn gthread --preload"),
-    pytest.param(gunicorn(FLASK, "-k", "gevent"), [hup, one_killed], id="gunicorn gevent", marks=LONG),
-    pytest.param(gunicorn(FLASK, "-k", "gevent", "--preload"), [one_killed], id="gunicorn gevent --preload"),
-    pytest.param(gunicorn(FASTAPI, *UVICORN), [hup, one_killed], id="gunicorn uvicorn", marks=LONG),
-    pytest.param(gunicorn(FASTAPI, *UVICORN, "--preload"), [one_killed], id="gunicorn uvicorn --preload", marks=LONG),
-    pytest.param(
-        gunicorn(FASTAPI, *UVICORN, "--max-requests", "20"),
-        [many_requests],
-        id="gunicorn uvicorn --max-requests",
-        marks=LONG,
-    ),
-    pytest.param(uvicorn("--workers", "2"), [hup, one_killed], id="uvicorn --workers", marks=LONG),
-    pytest.param(uvicorn("--workers", "2", "--lifespan", "off"), [], id="uvicorn --workers --lifespan off"),
-    pytest.param(uvicorn("--reload"), [touched], id="uvicorn --reload", marks=LONG),
-    pytest.param(hypercorn("asyncio"), [], id="hypercorn asyncio", marks=LONG),
-    pytest.param(hypercorn("trio"), [], id="hypercorn trio"),
-    pytest.param(granian(FASTAPI, "asgi"), [hup], id="granian asgi", marks=LONG),
-    pytest.param(granian(FLASK, "wsgi"), [hup], id="granian wsgi"),
-    pytest.param(
-        python(FLASK, "flask", "--app", "own", "run", "--port", "PORT", "--reload"), [touched], id="flask run --reload"
-    ),
-    pytest.param(python(FASTAPI, "fastapi", "dev", "own.py", "--port", "PORT"), [touched], id="fastapi dev"),
-    pytest.param(
-        python(FASTAPI, "fastapi", "run", "own.py", "--port", "PORT", "--workers", "2"),
-        [],
-        id="fastapi run",
-        marks=LONG,
-    ),
-    pytest.param(python(FLASK, "waitress", "--listen", "127.0.0.1:PORT", "own:app"), [], id="waitress", marks=LONG),
-]
-"""Servers, and what befalls each in turn. The usual run takes one of every kind of process, thread and loop."""
+SERVERS: dict[str, tuple[Launch, list[Event]]] = {
+    "gunicorn sync": (gunicorn(FLASK), [hup, one_killed]),
+    "gunicorn sync --preload": (gunicorn(FLASK, "--preload"), [one_killed]),
+    "gunicorn --max-requests": (gunicorn(FLASK, "--max-requests", "20"), [many_requests]),
+    "gunicorn gthread": (gunicorn(FLASK, "--threads", "4"), [hup, one_killed]),
+    "gunicorn gthread --preload": (gunicorn(FLASK, "--threads", "4", "--preload"), [one_killed]),
+    "gunicorn gevent": (gunicorn(FLASK, "-k", "gevent"), [hup, one_killed]),
+    "gunicorn gevent --preload": (gunicorn(FLASK, "-k", "gevent", "--preload"), [one_killed]),
+    "gunicorn uvicorn": (gunicorn(FASTAPI, *UVICORN), [hup, one_killed]),
+    "gunicorn uvicorn --preload": (gunicorn(FASTAPI, *UVICORN, "--preload"), [one_killed]),
+    "gunicorn uvicorn --max-requests": (gunicorn(FASTAPI, *UVICORN, "--max-requests", "20"), [many_requests]),
+    "uvicorn --workers": (uvicorn("--workers", "2"), [hup, one_killed]),
+    "uvicorn --workers --lifespan off": (uvicorn("--workers", "2", "--lifespan", "off"), []),
+    "uvicorn --lifespan off": (uvicorn("--lifespan", "off"), []),
+    "uvicorn --reload": (uvicorn("--reload"), [touched]),
+    "hypercorn asyncio": (hypercorn("asyncio"), []),
+    "hypercorn trio": (hypercorn("trio"), []),
+    "granian asgi": (granian(FASTAPI, "asgi"), [hup]),
+    "granian wsgi": (granian(FLASK, "wsgi"), [hup]),
+    "flask run --reload": (python(FLASK, "flask", "--app", "own", "run", "--port", "PORT", "--reload"), [touched]),
+    "fastapi dev": (python(FASTAPI, "fastapi", "dev", "own.py", "--port", "PORT"), [touched]),
+    "fastapi run": (python(FASTAPI, "fastapi", "run", "own.py", "--port", "PORT", "--workers", "2"), []),
+    "waitress": (python(FLASK, "waitress", "--listen", "127.0.0.1:PORT", "own:app"), []),
+}
+"""Servers, and what befalls each in turn."""
 
 
-@pytest.mark.parametrize(("launch", "events"), TABLE)
-def test_workers_serve_one_sitemap_through_restarts_and_stop_at_once(
-    launch: Launch, events: list[Event], request: pytest.FixtureRequest, tmp_path: Path
-) -> None:
+def each(names: Iterable[str], *usual: str) -> pytest.MarkDecorator:
+    """Each of these servers; the usual run takes some of them."""
+    rows = [pytest.param(name, marks=[] if name in usual else [pytest.mark.long]) for name in names]
+    return pytest.mark.parametrize("name", rows)
+
+
+@each(
+    [name for name in SERVERS if name != "uvicorn --lifespan off"],
+    *("gunicorn sync", "gunicorn --max-requests", "gunicorn gthread --preload", "gunicorn gevent --preload"),
+    *("uvicorn --workers --lifespan off", "hypercorn trio", "granian wsgi", "flask run --reload", "fastapi dev"),
+)  # one of every kind of process, thread and loop
+def test_workers_serve_one_sitemap_through_restarts_and_stop_at_once(name: str, tmp_path: Path) -> None:
+    launch, events = SERVERS[name]
     with launch(tmp_path) as server:
         visit(server)
-        alone = not re.search(r"gunicorn|workers|hypercorn|granian|fastapi run", request.node.callspec.id)
+        alone = not re.search(r"gunicorn|workers|hypercorn|granian|fastapi run", name)
         processes = agreed(server, 1 if alone else 2)
         for event in events:
             processes = event(server, tmp_path, processes)
@@ -231,24 +226,13 @@ def test_workers_serve_one_sitemap_through_restarts_and_stop_at_once(
     sound(tmp_path)
 
 
-HANGING: list[Any] = [
-    pytest.param(gunicorn(FLASK), id="gunicorn sync", marks=LONG),
-    pytest.param(gunicorn(FLASK, "--threads", "4"), id="gunicorn gthread"),
-    pytest.param(gunicorn(FLASK, "-k", "gevent"), id="gunicorn gevent", marks=LONG),
-    pytest.param(gunicorn(FASTAPI, *UVICORN), id="gunicorn uvicorn", marks=LONG),
-    pytest.param(gunicorn(FASTAPI, *UVICORN, "--preload"), id="gunicorn uvicorn --preload", marks=LONG),
-    pytest.param(uvicorn("--workers", "2"), id="uvicorn --workers", marks=LONG),
-    pytest.param(uvicorn("--lifespan", "off"), id="uvicorn --lifespan off"),
-    pytest.param(hypercorn("asyncio"), id="hypercorn asyncio", marks=LONG),
-    pytest.param(hypercorn("trio"), id="hypercorn trio", marks=LONG),
-    pytest.param(granian(FASTAPI, "asgi"), id="granian asgi"),
-    pytest.param(python(FASTAPI, "fastapi", "dev", "own.py", "--port", "PORT"), id="fastapi dev", marks=LONG),
-]
+HANGING = ("gunicorn sync", "gunicorn gthread", "gunicorn gevent", "gunicorn uvicorn", "gunicorn uvicorn --preload",
+           "uvicorn --workers", "uvicorn --lifespan off", "hypercorn asyncio", "hypercorn trio", "granian asgi", "fastapi dev")  # fmt: skip
 
 
-@pytest.mark.parametrize("launch", HANGING)
-def test_values_that_hang_hold_up_the_end_no_longer_than_they_are_waited_for(launch: Launch, tmp_path: Path) -> None:
-    with launch(tmp_path, SITE_VALUES=str(tmp_path / "asked")) as server, ThreadPoolExecutor(1) as crowd:
+@each(HANGING, "gunicorn gthread", "uvicorn --lifespan off", "granian asgi")
+def test_values_that_hang_hold_up_the_end_no_longer_than_they_are_waited_for(name: str, tmp_path: Path) -> None:
+    with SERVERS[name][0](tmp_path, SITE_VALUES=str(tmp_path / "asked")) as server, ThreadPoolExecutor(1) as crowd:
         visit(server, 1)
         waiting = crowd.submit(server.get, "/sitemap.xml", HOST)
         until((tmp_path / "asked").exists)
@@ -259,14 +243,9 @@ def test_values_that_hang_hold_up_the_end_no_longer_than_they_are_waited_for(lau
     sound(tmp_path)
 
 
-@pytest.mark.parametrize(
-    "launch",
-    [
-        pytest.param(gunicorn(FLASK), id="gunicorn"),
-        pytest.param(uvicorn("--workers", "2"), id="uvicorn --workers", marks=LONG),
-    ],
-)
-def test_killed_server_loses_at_most_two_seconds(launch: Launch, tmp_path: Path) -> None:
+@each(("gunicorn sync", "uvicorn --workers"), "gunicorn sync")
+def test_killed_server_loses_at_most_two_seconds(name: str, tmp_path: Path) -> None:
+    launch, _ = SERVERS[name]
     with launch(tmp_path) as server:
         visit(server)
         until(lambda: stored_paths(tmp_path) >= set(VISITED), 2 + AT_ONCE)  # of itself: nobody asks for a sitemap

@@ -271,21 +271,7 @@ def server() -> Iterator[RedisServer]:
     started.remove()
 
 
-NEEDED = [
-    "eval",
-    "get",
-    "set",
-    "del",
-    "hget",
-    "hmget",
-    "hgetall",
-    "hset",
-    "hdel",
-    "hlen",
-    "multi",
-    "exec",
-    "time",
-]
+NEEDED = ["eval", "get", "set", "del", "hget", "hmget", "hgetall", "hset", "hdel", "hlen", "multi", "exec", "time"]
 """The commands that the guide to Redis names; `status` also needs INFO and SCAN."""
 
 

@@ -66,10 +66,7 @@ def worker(engine: SQLite) -> Iterator[Callable[[Clock], SampleSite]]:
 
 @pytest.mark.parametrize("regained", [0, 1, 2, 3])
 def test_restored_backup_is_read_again_with_one_warning(
-    engine: SQLite,
-    worker: Callable[[Clock], SampleSite],
-    regained: int,
-    caplog: pytest.LogCaptureFixture,
+    engine: SQLite, worker: Callable[[Clock], SampleSite], regained: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     clock = Clock()
     site, other = worker(clock), worker(clock)
@@ -93,23 +90,6 @@ def test_restored_backup_is_read_again_with_one_warning(
         assert set(any_worker.locs()) == expected
     lines = [record.getMessage() for record in caplog.records]
     assert [line.startswith("the sitemap's store has lost what it held") for line in lines] == [True]
-
-
-def test_a_store_that_was_emptied_is_filled_again_with_one_warning(
-    engine: SQLite, worker: Callable[[Clock], SampleSite], caplog: pytest.LogCaptureFixture
-) -> None:
-    site = worker(Clock())
-    site.visit("/", "/posts/one")
-    before = site.locs()
-    assert len(before) == 3
-    engine.empty()
-    assert site.locs() == before, "the first request finds out"
-    assert site.locs() == [f"{LOCAL}/", f"{LOCAL}/late"]
-    site.clock.pass_(10)
-    site.visit("/posts/two")
-    assert site.locs() == [f"{LOCAL}/", f"{LOCAL}/late", f"{LOCAL}/posts/two"]
-    (line,) = [record.getMessage() for record in caplog.records]
-    assert "it was emptied" in line
 
 
 NOINDEX = Page(body=b"<!doctype html><title>page</title><meta name=robots content=noindex><p>A page.")

@@ -134,9 +134,7 @@ WRITERS: dict[str, Callable[[Hit], str]] = {
     "alb": alb,
     "cloudfront": cloudfront,
 }
-DIRECTIVES = {
-    "cloudfront": f"#Version: 1.0\n#Fields: {_CLOUDFRONT}\n",
-}
+DIRECTIVES = {"cloudfront": f"#Version: 1.0\n#Fields: {_CLOUDFRONT}\n"}
 
 
 def log_text(name: str, hits: Iterable[Hit]) -> str:

@@ -58,10 +58,7 @@ class PostgreSQL:
 
     def close(self) -> None:
         self.proxy.close()
-        self.say(
-            f"DROP OWNED BY {self.schema} CASCADE",
-            f"DROP ROLE {self.schema}",
-        )
+        self.say(f"DROP OWNED BY {self.schema} CASCADE", f"DROP ROLE {self.schema}")
 
 
 class Redis:

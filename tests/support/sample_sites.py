@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
@@ -14,7 +15,15 @@ from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware
 
+from .documents import entries, locs
 from .wire import DRIVERS, Answer, Headers, RequestSpec
+
+
+def listed(called: Any, host: str = "testserver", **changes: Any) -> list[str]:
+    """The paths in the sitemap of an app that has the middleware; none without a sitemap."""
+    protocol = "asgi" if inspect.iscoroutinefunction(type(called).__call__) else "wsgi"
+    answer = DRIVERS[protocol](called, RequestSpec("/sitemap.xml", host=host, **changes))
+    return [loc.removeprefix(f"http://{host}") for loc in locs(answer.body)] if answer.status == 200 else []
 
 
 @dataclass
@@ -71,14 +80,10 @@ class SampleSite:
         self.app.flush()
 
     def locs(self, **changes: Any) -> list[str]:
-        from .documents import locs
-
         answer = self.request("/sitemap.xml", **changes)
         return locs(answer.body) if answer.status == 200 else []
 
     def entries(self, **changes: Any) -> dict[str, dict[str, str]]:
-        from .documents import entries
-
         answer = self.request("/sitemap.xml", **changes)
         return entries(answer.body) if answer.status == 200 else {}
 

@@ -3,7 +3,9 @@
 What is decorated is written as the framework's own documentation writes it. Each module has:
 
 - `PROTOCOL`: "wsgi" or "asgi".
-- `build()`: a new app with the pages below. Each page answers with `page(its path)`.
+- `build()`: a new app with the pages below, and the routes `/posts/{slug}` (`values=POSTS`), `/blog/tags/{tag}`
+  (`learn=True`) and `/people/{number}` (an integer, if the framework has such parameters; not decorated). Each page
+  answers with `page(its path)`.
 - `INSTALL`: the ways to add the middleware, by name: each takes the app and the options, and returns what a server
   calls. "outside" is `SitemapMiddleware(app, **options)`.
 - `add_page(app, path)`: adds a page to a running app; None if the framework cannot.
@@ -30,13 +32,6 @@ PAGES: Final[dict[str, dict[str, Any] | None]] = {
     "/shop/cart-help": None,
 }
 """The pages that are listed at once, and the settings of those that are decorated."""
-
-PARAMETRISED: Final[dict[str, dict[str, Any] | None]] = {
-    "/posts/{slug}": {"values": POSTS},
-    "/blog/tags/{tag}": {"learn": True},
-    "/people/{number}": None,  # an integer, if the framework has such parameters
-}
-"""The routes with parameters."""
 
 UNLISTED: Final[dict[str, tuple[str, int]]] = {
     "/login": ("@sitemap(exclude=True)", 200),

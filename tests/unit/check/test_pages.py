@@ -210,10 +210,7 @@ ROBOTS_CASES: dict[str, tuple[str, Callable[[str], Reply]]] = {
         lambda origin: robots(f"Sitemap: {origin}{PATH}", f"Sitemap: {origin}/old.xml"),
     ),
     "HTML": ("robots-html", lambda _: html("Our robots")),
-    "too large": (
-        "robots-too-large",
-        lambda origin: robots(f"Sitemap: {origin}{PATH}", *["# nothing"] * 60_000),
-    ),
+    "too large": ("robots-too-large", lambda origin: robots(f"Sitemap: {origin}{PATH}", *["# nothing"] * 60_000)),
 }
 
 

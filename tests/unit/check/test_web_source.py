@@ -141,10 +141,7 @@ def test_host_without_server() -> None:
 
 @pytest.mark.parametrize(
     ("errno", "reason"),
-    [
-        (socket.EAI_NONAME, "bakery.example has no address"),
-        (socket.EAI_AGAIN, "DNS did not answer for bakery.example"),
-    ],
+    [(socket.EAI_NONAME, "bakery.example has no address"), (socket.EAI_AGAIN, "DNS did not answer for bakery.example")],
     ids=["unknown", "temporary"],
 )
 def test_host_without_address(errno: int, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:

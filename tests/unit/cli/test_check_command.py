@@ -327,11 +327,8 @@ def test_wsgi_app_in_process() -> None:
     ],
     ids=lambda arguments: arguments[0],
 )
-def test_code_of_a_wsgi_app_is_called_where_no_event_loop_runs(
-    arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_code_of_a_wsgi_app_is_called_where_no_event_loop_runs(arguments: list[str]) -> None:
     """As under a WSGI server: Django refuses SQL on the thread of a running loop."""
-    monkeypatch.chdir(tmp_path)
     app = bakery()
     called = set[str]()
 

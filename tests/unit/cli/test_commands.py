@@ -74,12 +74,9 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.syspath_prepend(str(tmp_path))
     Path("own_blog.py").write_text(BLOG, "utf-8")
     Path("own_shop.py").write_text(SHOP, "utf-8")
-    path, modules = list(sys.path), set(sys.modules)
     yield file
-    sys.path[:] = path
-    for name in set(sys.modules) - modules:
-        if name.startswith("own_"):
-            del sys.modules[name]
+    for name in [name for name in sys.modules if name.startswith("own_")]:
+        del sys.modules[name]
 
 
 def own(source: str) -> None:
@@ -210,10 +207,7 @@ def test_faulty_app_is_reported_in_one_line(source: str, attribute: str, error: 
     ("options", "error"),
     [
         (["--base-url", "x"], "--base-url='x' does not begin with http:// or https://"),
-        (
-            ["--base-url", "https://other.example"],
-            "the app's base_url differs from --base-url='https://other.example'",
-        ),
+        (["--base-url", "https://other.example"], "the app's base_url differs from --base-url='https://other.example'"),
         (["--root-path", "shop"], "--root-path='shop' is not a path; give one such as /shop"),
         (["--root-path", "/\n"], "is not a path"),
         (
@@ -441,18 +435,17 @@ def test_values_may_need_what_the_lifespan_makes(arguments: list[str]) -> None:
 )
 @pytest.mark.parametrize("arguments", [*READS, *REQUESTS], ids=lambda arguments: arguments[0])
 def test_an_app_that_does_not_start_is_named_as_the_cause(
-    arguments: list[str], error: BaseException, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    arguments: list[str], error: BaseException, text: str
 ) -> None:
     def enter() -> None:
         raise error
 
-    monkeypatch.chdir(tmp_path)
     answer = cli_runner().invoke(commands_for(app_with_a_pool(enter)), arguments, catch_exceptions=False)
     assert answer.exit_code == (1 if arguments[0] in ("explain", "routes") else 2)
     output = answer.stdout + answer.stderr
     assert "the app did not start" in output
     assert text in output
-    assert not (tmp_path / "files").exists()
+    assert not Path("files").exists()
 
 
 @pytest.mark.parametrize(
@@ -529,10 +522,7 @@ def test_without_its_libraries_it_names_the_extra(
 
 @pytest.mark.parametrize(
     ("arguments", "shown"),
-    [
-        (["list", "own_app:app", "--csv"], "pages read"),
-        (["build", "own_app:app", "--out", "out"], "documents"),
-    ],
+    [(["list", "own_app:app", "--csv"], "pages read"), (["build", "own_app:app", "--out", "out"], "documents")],
 )
 def test_progress_is_shown_on_a_terminal_and_never_in_the_output(arguments: list[str], shown: str) -> None:
     many = BLOG.replace('["rye", "spelt"]', "[*map(str, range(2500))]")

@@ -35,7 +35,6 @@ NOW = 1_790_000_000
 
 @pytest.fixture(autouse=True)
 def _in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)  # the app is written anew within a second, and as long
     for name in ("AZURE_STORAGE_ACCOUNT_NAME", "AWS_ACCESS_KEY_ID"):

@@ -36,7 +36,6 @@ SHOP = """
 @pytest.fixture(autouse=True)
 def _in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("SITEMAP_STORE", f"sqlite:///{tmp_path / 'kept.sqlite3'}")
-    monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     yield
     sys.modules.pop("own_app", None)

@@ -125,10 +125,7 @@ def test_reasons_that_differ_in_a_detail_are_one_group() -> None:
     sample = SampleSite("wsgi", pages, base_url=BASE, report=REPORT, authorize=allow, robots=False)
     sample.visit(*pages)
     rows = [row[:2] for row in rows_of(get(sample)) if row[1] == "3"]
-    assert rows == [
-        ["it leads to another page at once", "3"],
-        ["its canonical URL is another", "3"],
-    ]
+    assert rows == [["it leads to another page at once", "3"], ["its canonical URL is another", "3"]]
 
 
 def test_findings_say_what_to_do_and_lead_to_its_pages() -> None:

@@ -31,7 +31,6 @@ app.wsgi_app = SitemapMiddleware(app.wsgi_app, base_url="https://shop.example", 
 
 @pytest.fixture
 def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     (tmp_path / "static_shop.py").write_text(APP, "utf-8")
     monkeypatch.delitem(sys.modules, "static_shop", raising=False)

@@ -30,7 +30,7 @@ from sitemap_middleware.routing.framework_detection import is_debug
 
 from ...support import django_project as _settings  # noqa: F401 (configures Django)
 from ...support.documents import locs
-from ...support.sample_sites import Clock
+from ...support.sample_sites import Clock, listed
 from ...support.wire import DRIVERS, Answer, RequestSpec
 
 
@@ -73,8 +73,7 @@ class Site:
 
     def listed(self) -> list[str]:
         """The paths in the sitemap."""
-        answer = self.get("/sitemap.xml")
-        return [loc.removeprefix("http://testserver") for loc in locs(answer.body)] if answer.status == 200 else []
+        return listed(self.wrapped)
 
 
 def starlettes_own(app: Any) -> Any:
@@ -144,11 +143,7 @@ def test_fastapi_in_flask(to_wsgi: Any) -> None:
 def test_several_apps_by_path() -> None:
     app = DispatcherMiddleware(
         flask_app("/", "/blog", "/blog/never", "/blogs"),
-        {
-            "/blog": flask_app("/", "/a", "/en/never"),
-            "/blog/en": flask_app("/", "/b"),
-            "/unknown": bare_wsgi,
-        },
+        {"/blog": flask_app("/", "/a", "/en/never"), "/blog/en": flask_app("/", "/b"), "/unknown": bare_wsgi},
     )
     assert Site("wsgi", app).listed() == ["/", "/blog/", "/blog/a", "/blog/en/", "/blog/en/b", "/blogs"]
 
@@ -239,8 +234,7 @@ def test_unknown_framework_without_patterns_has_no_sitemap_and_says_why() -> Non
 
 
 @pytest.mark.parametrize(
-    "app",
-    [None, "app", 5, object(), print, dict, lambda: None, lambda _: None, lambda a, b, c, d: (a, b, c, d)],
+    "app", [None, "app", 5, object(), print, dict, lambda: None, lambda _: None, lambda a, b, c, d: (a, b, c, d)]
 )
 def test_what_speaks_neither_protocol_is_refused_with_the_cure(app: Any) -> None:
     with pytest.raises(OptionError, match=r"app=.*give a ") as caught:

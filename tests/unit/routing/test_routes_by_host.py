@@ -17,7 +17,7 @@ from werkzeug.middleware.dispatcher import DispatcherMiddleware
 
 from sitemap_middleware import SitemapMiddleware, sitemap
 
-from ...support.documents import locs
+from ...support.sample_sites import listed
 from ...support.wire import RequestSpec, asgi, wsgi
 
 HOST, OTHER = "www.example", "other.example"
@@ -35,10 +35,9 @@ def page(path: str) -> Route:
     return Route(path, answer)
 
 
-def listed(app: Any, host: str = HOST, **options: Any) -> list[str]:
+def listed_on(host: str, app: Any, **options: Any) -> list[str]:
     site = SitemapMiddleware(app, **{"base_url": f"http://{HOST}", "store": "memory://", "verify": False, **options})
-    answer = asgi(site, RequestSpec("/sitemap.xml", host=host))
-    return sorted(loc.removeprefix(f"http://{host}") for loc in locs(answer.body)) if answer.status == 200 else []
+    return sorted(listed(site, host))
 
 
 PAGES = st.sampled_from([*SEGMENTS, "/{slug}", "/a/{slug}"]).map(page)
@@ -60,7 +59,7 @@ ROUTES = st.recursive(
 def test_a_site_lists_the_static_routes_that_answer_on_its_host(routes: list[BaseRoute]) -> None:
     app = Starlette(routes=routes)
     for host in (HOST, OTHER):
-        found = listed(app, host, base_url=f"http://{host}")
+        found = listed_on(host, app, base_url=f"http://{host}")
         answers = {path: asgi(app, RequestSpec(path, host=host)) for path in {*PATHS, *found}}
         static = sorted(path for path, answer in answers.items() if (answer.status, answer.text) == (200, "static"))
         assert found == static
@@ -89,7 +88,7 @@ def test_a_host_that_settings_name_by_a_pattern_has_the_pages_that_answer_on_it(
 ) -> None:
     app = Starlette(routes=routes)
     for host in (HOST, OTHER):
-        found = listed(app, host, base_url=base_url, allowed_hosts=[allowed])
+        found = listed_on(host, app, base_url=base_url, allowed_hosts=[allowed])
         paths = {"/", "/a/b", "/a/both", "/a/known", "/after", "/both", "/known", "/tenant", "/test", *found}
         assert found == sorted(path for path in paths if asgi(app, RequestSpec(path, host=host)).status == 200)
 
@@ -104,8 +103,7 @@ def test_rules_of_a_subdomain_hide_those_of_the_main_host_alone() -> None:
     main.wsgi_app = DispatcherMiddleware(main.wsgi_app, {"/m": mounted})  # type: ignore[method-assign]
     site = SitemapMiddleware(main, base_url="http://example.test", store="memory://", verify=False)
     for host, expected in {"example.test": ["/", "/m/page"], "api.example.test": ["/docs", "/m/page"]}.items():
-        found = locs(wsgi(site, RequestSpec("/sitemap.xml", host=host)).body)
-        assert found == [f"http://{host}{path}" for path in expected]
+        assert listed(site, host) == expected
         assert {wsgi(main, RequestSpec(path, host=host)).status for path in expected} == {200}
 
 
@@ -115,7 +113,7 @@ def test_a_mounted_flask_app_answers_on_every_host() -> None:
     inner.add_url_rule("/<slug>", "post", sitemap(values=[{"slug": "rye"}])(lambda slug: slug))
     app = Starlette(routes=[Mount("/posts", WSGIMiddleware(inner)), Host(OTHER, Starlette(routes=[page("/own")]))])
     site = SitemapMiddleware(app, base_url=f"http://{HOST}", store="memory://", verify=False)
-    assert listed(app, OTHER) == ["/own", "/posts/rye"]
+    assert listed_on(OTHER, app) == ["/own", "/posts/rye"]
     other = next(found for found in site.service.sites() if found.host == OTHER)
     explanation = site.service.explain("/posts/rye/notes", site.service.snapshot_now(other))
     assert explanation.reason == "its route /posts/<slug>/notes has parameters, and neither values nor learn"
