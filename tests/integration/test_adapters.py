@@ -11,6 +11,7 @@ import pytest
 from sitemap_middleware import SitemapMiddleware
 
 from ..support.documents import locs
+from ..support.recording import environ
 from ..support.sample_sites import Clock
 from ..support.wire import DRIVERS, RequestSpec
 
@@ -58,15 +59,7 @@ WAYS: dict[str, Callable[[Any], Any]] = {
 @pytest.mark.parametrize("answer", WAYS.values(), ids=WAYS)
 def test_a_wsgi_page_is_read_however_it_is_answered(answer: Any) -> None:
     site = wrapped(lambda _, start_response: answer(start_response))
-    environ = {
-        "REQUEST_METHOD": "GET",
-        "SCRIPT_NAME": "",
-        "PATH_INFO": "/",
-        "QUERY_STRING": "",
-        "HTTP_HOST": "testserver",
-        "wsgi.url_scheme": "http",
-    }
-    body = site(environ, lambda *_, **__: lambda *_, **__: None)
+    body = site(environ(), lambda *_, **__: lambda *_, **__: None)
     assert b"".join(iter(body)).endswith(REST)
     if hasattr(body, "close"):
         body.close()

@@ -30,26 +30,6 @@ def posts(protocol: str, **mark: Any) -> SampleSite:
 
 
 @BOTH
-def test_parametrised_pages_are_learned_only_if_the_route_opts_in(protocol: str) -> None:
-    site = posts(protocol)
-    site.visit("/posts/one")
-    assert site.locs() == [f"{LOCAL}/"]
-    assert "has parameters, and neither values nor learn" in site.app.explain("/posts/one").reason
-
-
-@BOTH
-def test_a_marked_routes_pages_are_listed_once_they_were_seen(protocol: str) -> None:
-    site = posts(protocol, learn=True, changefreq="monthly")
-    assert site.locs() == [f"{LOCAL}/"]
-    site.visit("/posts/one", "/posts/zwölf & mehr", "/posts/")
-    assert site.entries() == {
-        f"{LOCAL}/": {"priority": "1.0"},
-        f"{LOCAL}/posts/one": {"changefreq": "monthly", "priority": "0.6"},
-        f"{LOCAL}/posts/zw%C3%B6lf%20&%20mehr": {"changefreq": "monthly", "priority": "0.6"},
-    }
-
-
-@BOTH
 def test_exclusion_goes_before_learning(protocol: str) -> None:
     site = posts(protocol, learn=True, exclude=True)
     site.visit("/posts/one")

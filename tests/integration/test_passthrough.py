@@ -9,7 +9,7 @@ import logging
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from typing import Any
-from wsgiref.util import FileWrapper, setup_testing_defaults
+from wsgiref.util import FileWrapper
 from wsgiref.validate import validator
 
 import flask
@@ -24,6 +24,8 @@ from sitemap_middleware import SitemapMiddleware, StoreError
 from sitemap_middleware.stores.sqlite import MemoryStore
 
 from ..support.documents import locs
+from ..support.recording import environ
+from ..support.recording import scope as http
 from ..support.sample_sites import Clock, Page, SampleSite
 from ..support.wire import DRIVERS, RequestSpec, asgi, wsgi
 
@@ -125,15 +127,6 @@ def test_a_sitemap_that_cannot_be_made_is_503_and_the_app_goes_on(
 # WSGI
 
 
-def environ(path: str = "/", **more: Any) -> dict[str, Any]:
-    result: dict[str, Any] = {"PATH_INFO": path, "HTTP_HOST": "testserver", **more}
-    setup_testing_defaults(result)
-    return result
-
-
-WRAPPER = {"wsgi.file_wrapper": FileWrapper}
-
-
 def ignored(*_: Any) -> Callable[[bytes], None]:
     return lambda _: None
 
@@ -219,7 +212,7 @@ def test_the_body_is_closed_once_by_the_server_and_never_by_us() -> None:
     ids=lambda value: type(value).__name__,
 )
 def test_list_and_file_bodies_are_returned_as_the_same_object(result: Any, headers: Any) -> None:
-    assert wrapped(answering(result, headers=headers))(environ(**WRAPPER), ignored) is result
+    assert wrapped(answering(result, headers=headers))(environ(), ignored) is result
 
 
 def test_a_body_that_knows_its_length_still_does() -> None:
@@ -278,22 +271,6 @@ class Server:
         if self.gone is not None:
             raise self.gone
         self.sent.append(message)
-
-
-def http(path: str = "/", method: str = "GET") -> dict[str, Any]:
-    return {
-        "type": "http",
-        "method": method,
-        "path": path,
-        "root_path": "",
-        "scheme": "http",
-        "query_string": b"",
-        "headers": [(b"host", b"testserver")],
-    }
-
-
-START = {"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/html")]}
-BODY = {"type": "http.response.body", "body": b"A page."}
 
 
 def run(app: Any, scope: dict[str, Any], server: Server) -> None:

@@ -76,89 +76,77 @@ def of_one_page(html: str, **options: Any) -> list[str]:
     return site.said()["/a/b"]
 
 
+IN_MAIN: list[tuple[str, list[str]]] = [
+    ("<img src=/c.png?x=1&amp;amp;y=2>", ["/c.png?x=1&y=2"]),
+    ("<nav><img src=/n.png></nav><footer><p><img src=/f.png></footer><p hidden><img src=/h.png>", []),
+    (
+        (
+            "<img src=/pixel.gif width=1 height=1><img src='/line.gif' height='2px'>"
+            "<img src=/minus.png style='display: none'>"
+        ),
+        [],
+    ),
+    (
+        "<img src='data:image/gif;base64,R0' data-src=/late.png><img src=/low.png data-src=/high.png>",
+        ["/late.png", "/high.png"],
+    ),
+    ("<img srcset='/s.png 320w, /l.png 640w'><img srcset='/1.jpg, /2.jpg 2x'>", ["/l.png", "/2.jpg"]),
+    (
+        (
+            "<img src=https://cdn.example/c.png><img src=https://www.example.com/w.png>"
+            "<img src=https://example.com:8443/p.png><img src=http://example.com/h.png>"
+        ),
+        ["/h.png"],
+    ),
+    (
+        (
+            "<img src=/pixel.gif style='width:1px;height:1px'><img src=/two.gif width=' 1.0'>"
+            "<p style='display:none'><img src=/h.png></p><img src=/c.png style='max-width:2px; line-height: 1px'>"
+        ),
+        ["/c.png"],
+    ),
+    ("<img srcset='/s.png 1x,/l.png 2x,/m.png 1.5x'>", ["/l.png"]),
+    (
+        (
+            "<img src=/0.gif style='width:0;height:0'><img src=/p.gif style='height: 0%'>"
+            "<img src=/c.png style='width:0.9em'>"
+        ),
+        ["/c.png"],
+    ),
+    ("<img src=/private/c.png><img src='ftp://example.com/c.png'><img src='http://[/'><img><img src='#'>", []),
+    (
+        "<img src=/p-300x200.jpg><img src=/p.jpg><img src=/q.jpg?w=200&v=1><img src=/q.jpg?w=900&v=1>",
+        ["/p.jpg", "/q.jpg?w=900&v=1"],
+    ),
+    (
+        ("<header><img src=/h.png></header><noscript><img src=/n.png></noscript><div role=navigation><img src=/r.png>"),
+        ["/h.png", "/n.png"],
+    ),
+    (
+        (
+            "<a href=/other><img src=/preview.png></a><a href=https://example.com/><img src=/home.png></a>"
+            "<a href=/large.JPG?v=1><img src=/small.jpg></a><a href='#zoom'><img src=/zoom.png></a><a href=/a/b>"
+            "<img src=/self.png></a><a href=https://photos.example/1><img src=/c.png></a><a><img src=/d.png></a>"
+        ),
+        ["/small.jpg", "/zoom.png", "/self.png", "/c.png", "/d.png"],
+    ),
+    ("<img src=/p-0x300.png><img src=/p-75x75.png>", ["/p-0x300.png"]),
+]
+
+
 @pytest.mark.parametrize(
     ("html", "images"),
     [
+        *((page(f"<main>{inside}</main>"), images) for inside, images in IN_MAIN),
         (page("<img src=/outside.png><article><img src=c.png></article>"), ["/a/c.png"]),
         (page("<main><img src=c.png><img src=c.png></main>", "<base href=/d/>"), ["/d/c.png"]),
-        (page("<main><img src=/c.png?x=1&amp;amp;y=2></main>"), ["/c.png?x=1&y=2"]),
-        (
-            page(
-                "<main><nav><img src=/n.png></nav><footer><p><img src=/f.png></footer><p hidden><img src=/h.png></main>"
-            ),
-            [],
-        ),
-        (
-            page(
-                "<main><img src=/pixel.gif width=1 height=1><img src='/line.gif' height='2px'><img src=/minus.png style='display: none'></main>"
-            ),
-            [],
-        ),
-        (
-            page(
-                "<main><img src='data:image/gif;base64,R0' data-src=/late.png><img src=/low.png data-src=/high.png></main>"
-            ),
-            ["/late.png", "/high.png"],
-        ),
-        (
-            page("<main><img srcset='/s.png 320w, /l.png 640w'><img srcset='/1.jpg, /2.jpg 2x'></main>"),
-            ["/l.png", "/2.jpg"],
-        ),
-        (
-            page(
-                "<main><img src=https://cdn.example/c.png><img src=https://www.example.com/w.png>"
-                "<img src=https://example.com:8443/p.png><img src=http://example.com/h.png></main>"
-            ),
-            ["/h.png"],
-        ),
-        (
-            page(
-                "<main><img src=/pixel.gif style='width:1px;height:1px'><img src=/two.gif width=' 1.0'>"
-                "<p style='display:none'><img src=/h.png></p><img src=/c.png style='max-width:2px; line-height: 1px'></main>"
-            ),
-            ["/c.png"],
-        ),
-        (page("<main><img srcset='/s.png 1x,/l.png 2x,/m.png 1.5x'></main>"), ["/l.png"]),
         (page("<main><img src='#'><img src=' '><img><img src='#top'></main>", "<base href=/d/>"), []),
-        (
-            page(
-                "<main><img src=/0.gif style='width:0;height:0'><img src=/p.gif style='height: 0%'><img src=/c.png style='width:0.9em'></main>"
-            ),
-            ["/c.png"],
-        ),
-        (
-            page(
-                "<main><img src=/private/c.png><img src='ftp://example.com/c.png'><img src='http://[/'><img><img src='#'></main>"
-            ),
-            [],
-        ),
-        (
-            page(
-                "<main><img src=/p-300x200.jpg><img src=/p.jpg><img src=/q.jpg?w=200&v=1><img src=/q.jpg?w=900&v=1></main>"
-            ),
-            ["/p.jpg", "/q.jpg?w=900&v=1"],
-        ),
         (
             page(
                 "<header><img src=/h.png></header><div role=banner><img src=/b.png></div><div><img src=/c.png></div><noscript><img src=/hit.php></noscript>"
             ),
             ["/c.png"],
         ),
-        (
-            page(
-                "<main><header><img src=/h.png></header><noscript><img src=/n.png></noscript><div role=navigation><img src=/r.png></main>"
-            ),
-            ["/h.png", "/n.png"],
-        ),
-        (
-            page(
-                "<main><a href=/other><img src=/preview.png></a><a href=https://example.com/><img src=/home.png></a>"
-                "<a href=/large.JPG?v=1><img src=/small.jpg></a><a href='#zoom'><img src=/zoom.png></a>"
-                "<a href=/a/b><img src=/self.png></a><a href=https://photos.example/1><img src=/c.png></a><a><img src=/d.png></a></main>"
-            ),
-            ["/small.jpg", "/zoom.png", "/self.png", "/c.png", "/d.png"],
-        ),
-        (page("<main><img src=/p-0x300.png><img src=/p-75x75.png></main>"), ["/p-0x300.png"]),
         (page(head="<meta property='og:image' content='https://example.com/og.png'>"), ["/og.png"]),
         (
             page(head=f"<script type='application/ld+json'>{json.dumps(THINGS)}</script>"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, timedelta, timezone
 from email.utils import formatdate
 
 import pytest
@@ -11,22 +10,9 @@ from sitemap_middleware.evidence.dates import (
     CLOCK_SKEW_SECONDS,
     EARLIEST_DATE_SECONDS,
     parse_last_modified,
-    w3c,
     w3c_day_from_timestamp,
     w3c_from_timestamp,
 )
-
-
-@pytest.mark.parametrize(
-    ("moment", "text"),
-    [
-        (date(2024, 5, 1), "2024-05-01"),
-        (datetime(2024, 5, 1, 9, 8, 7, 999_999, UTC), "2024-05-01T09:08:07Z"),
-        (datetime(2024, 5, 1, 1, tzinfo=timezone(timedelta(hours=2))), "2024-04-30T23:00:00Z"),
-    ],
-)
-def test_dates_are_written_in_utc(moment: date, text: str) -> None:
-    assert w3c(moment) == text
 
 
 def test_a_damaged_time_has_the_nearest_day_of_the_calendar() -> None:

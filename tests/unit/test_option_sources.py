@@ -124,7 +124,7 @@ def test_the_configuration_may_hold_what_no_text_can_stand_for() -> None:
         ("priority", "high", "='high' is not valid; give a number from 0.0 to 1.0"),
         ("robots", "allow", "='allow' is neither True nor False; give 1, .* off, or \"disallow\""),
         ("max_age", "5 minutes", "='5 minutes' is not a number of seconds; give 0 or more"),
-        ("max_pages_per_route", "9" * 5000, "='9+' is not a number of pages"),
+        ("max_pages_per_route", "9" * 5000, "='9+ … 9+' is not a number of pages"),
     ],
 )
 def test_an_invalid_text_is_refused_where_it_stands(

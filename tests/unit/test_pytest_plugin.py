@@ -49,28 +49,19 @@ def wrapped_flask_app() -> Any:
     return SitemapMiddleware(app, base_url=BASE)
 
 
-async def home(request: Any) -> HTMLResponse:
-    return HTMLResponse("<h1>Home</h1>")
+def endpoint(status: int = 200) -> Any:
+    async def respond(request: Any) -> HTMLResponse:
+        return HTMLResponse(request.path_params.get("slug", "<h1>Home</h1>"), status)
 
-
-async def account(request: Any) -> HTMLResponse:
-    return HTMLResponse("Sign in first", 401)
-
-
-async def post(request: Any) -> HTMLResponse:
-    return HTMLResponse(request.path_params["slug"])
-
-
-async def user(request: Any) -> HTMLResponse:
-    return HTMLResponse("<h1>User</h1>")
+    return respond
 
 
 def starlette_app(**options: Any) -> Starlette:
     routes = [
-        Route("/", home),
-        Route("/account", account),
-        Route("/posts/{slug}", sitemap(values=lambda: POSTS)(post)),
-        Route("/users/{slug}", user),
+        Route("/", endpoint()),
+        Route("/account", endpoint(401)),
+        Route("/posts/{slug}", sitemap(values=lambda: POSTS)(endpoint())),
+        Route("/users/{slug}", endpoint()),
     ]
     app = Starlette(routes=routes)
     app.add_middleware(SitemapMiddleware, base_url=BASE, **options)

@@ -89,31 +89,9 @@ def test_a_change_of_it_counts_once_max_age_has_passed(protocol: str) -> None:
     assert "https://example.com/public" in sample.locs()
     sample.clock.pass_(1)
     assert sample.locs() == ["https://example.com/", "https://example.com/private"]
-    sample.pages["/robots.txt"] = Page(503, TEXT, b"")
-    sample.clock.pass_(60)
-    assert sample.locs() == ["https://example.com/", "https://example.com/private"], (
-        "a failed request keeps the known rules"
-    )
     sample.pages["/robots.txt"] = Page(404, TEXT, b"")
     sample.clock.pass_(60)
     assert len(sample.locs()) == 3
-
-
-@BOTH
-@pytest.mark.parametrize(
-    "robots",
-    [
-        Page(200, TEXT, f"{FORBIDDING}{LINE}".encode()),
-        Page(200, [*TEXT, ("content-encoding", "gzip")], b"\x1f\x8b"),
-        Page(301, [("location", "https://example.org/robots.txt")], b""),
-        Page(500, TEXT, b"broken"),
-    ],
-    ids=["has a Sitemap line", "encoded", "a redirect", "a failure"],
-)
-def test_unsuitable_robots_txt_is_left_to_the_app(protocol: str, robots: Page) -> None:
-    sample = site(protocol, robots)
-    answer = sample.request("/robots.txt")
-    assert (answer.status, answer.body) == (robots.status, robots.body)
 
 
 @BOTH

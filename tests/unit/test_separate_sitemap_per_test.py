@@ -39,28 +39,6 @@ def menu():
 app.wsgi_app = SitemapMiddleware(app.wsgi_app)
 get = app.test_client().get
 """
-FASTAPI = """
-from fastapi import FastAPI, HTTPException
-from fastapi.responses import HTMLResponse
-from fastapi.testclient import TestClient
-from sitemap_middleware import SitemapMiddleware
-
-app = FastAPI()
-shut = []
-
-@app.get("/", response_class=HTMLResponse)
-def home():
-    return "<h1>Home</h1>"
-
-@app.get("/menu", response_class=HTMLResponse)
-def menu():
-    if shut:
-        raise HTTPException(404)
-    return "<h1>Menu</h1>"
-
-app.add_middleware(SitemapMiddleware)
-get = TestClient(app).get
-"""
 DJANGO = """
 import django
 from django.conf import settings
@@ -127,11 +105,9 @@ RUNNERS = {
     ("app", "runner", "look"),
     [
         *(pytest.param(FLASK, runner, LOOK, id=f"Flask, {runner}") for runner in RUNNERS),
-        pytest.param(FASTAPI, "unittest", LOOK, id="FastAPI, unittest"),
         pytest.param(DJANGO, "pytest", LOOK, id="Django, pytest"),
         pytest.param(DJANGO, "unittest", LOOK, id="Django, unittest"),
         pytest.param(FLASK, "pytest", "pass", id="Flask, without a look at the sitemap"),
-        pytest.param(FASTAPI, "pytest", "pass", id="FastAPI, without a look at the sitemap"),
     ],
 )
 def test_test_run_leaves_no_file_and_isolates_its_tests(app: str, runner: str, look: str, tmp_path: Path) -> None:

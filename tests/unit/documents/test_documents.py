@@ -284,12 +284,6 @@ def test_the_request_that_finds_a_loss_gets_the_last_good_sitemap(caplog: pytest
     assert shop.get().body == good.body, "static routes are requested again"
 
 
-def test_nothing_is_rendered_in_the_background_after_the_end() -> None:
-    shop = Shop(numbered(2))
-    shop.app.close()
-    assert shop.get().status == 200, "a later request begins anew"
-
-
 # Several workers
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
-from sitemap_middleware.evidence.page_verdict import dropped_between, page_events
+from sitemap_middleware.evidence.page_verdict import page_events
 from sitemap_middleware.evidence.value_history import VOLATILE, History, Run
 from sitemap_middleware.models import Page
 
@@ -42,18 +40,3 @@ def test_events_are_told_with_their_times_the_latest_first() -> None:
         "0 content 1 was first seen, and last at <1>",
         "0 first seen",
     ]
-
-
-@pytest.mark.parametrize(
-    ("facts", "between"),
-    [
-        ({"status": 404, "content_history": runs((7, 0, 3))}, (3, 9)),
-        ({"status": 404}, None),
-        ({"content_history": runs((7, 0, 3))}, None),
-        ({"expires_at": START + 8 * DAY}, (9, 8)),
-    ],
-    ids=["gone", "never good", "still good", "expired"],
-)
-def test_when_a_page_went(facts: dict[str, object], between: tuple[int, int] | None) -> None:
-    found = dropped_between(page(**facts), {"text/html"}, START + 12 * DAY)
-    assert found == (None if between is None else tuple(START + day * DAY for day in between))

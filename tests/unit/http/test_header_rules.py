@@ -55,20 +55,7 @@ priority: u=0, i
 dnt: 1
 sec-gpc: 1
 save-data: on
-"""
-FIREFOX = """
-host: example.com
-user-agent: Mozilla/5.0 (X11; Linux x86_64; rv:143.0) Gecko/20100101 Firefox/143.0
-accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8
-accept-language: en-US,en;q=0.5
-accept-encoding: gzip, deflate, br, zstd
-connection: keep-alive
 referer: https://www.google.com/
-upgrade-insecure-requests: 1
-sec-fetch-dest: document
-sec-fetch-mode: navigate
-sec-fetch-site: cross-site
-sec-fetch-user: ?1
 te: trailers
 """
 PROXIES = {
@@ -124,7 +111,6 @@ CRAWLERS = {
 }
 ANONYMOUS = {
     "Chrome": CHROME,
-    "Firefox": FIREFOX,
     **CRAWLERS,
     **{f"behind {name}": CHROME + sent for name, sent in PROXIES.items()},
 }

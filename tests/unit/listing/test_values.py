@@ -791,20 +791,14 @@ def test_a_path_that_another_app_takes_is_no_page_of_this_one() -> None:
         assert site.known() == ["/x"]
 
 
-def by_subdomain(*subdomains: str) -> flask.Flask:
-    app = flask.Flask("site", static_folder=None, subdomain_matching=True)
-    app.config["SERVER_NAME"] = "example.com"
-    view = text(SLUGS)
-    for subdomain in subdomains:
-        app.add_url_rule("/<slug>", "blog", view, subdomain=subdomain)
-    return app
-
-
 def test_rules_of_a_subdomain_or_a_host_are_built_on_it_alone() -> None:
+    by_subdomain = flask.Flask("site", static_folder=None, subdomain_matching=True)
+    by_subdomain.config["SERVER_NAME"] = "example.com"
+    by_subdomain.add_url_rule("/<slug>", "blog", text(SLUGS), subdomain="blog")
     by_host = flask.Flask("site", static_folder=None, host_matching=True)
     by_host.add_url_rule("/<slug>", "blog", text(SLUGS), host="blog.example.com")
     by_starlette = Starlette(routes=[Host("blog.example.com", Router([Route("/{slug}", a_view(SLUGS))]))])
-    for app in (by_subdomain("blog"), by_host, by_starlette):
+    for app in (by_subdomain, by_host, by_starlette):
         site = ValuesSite(app, base_url="http://example.com")
         assert site.locs(host="example.com") == []
         assert site.locs(host="blog.example.com") == [

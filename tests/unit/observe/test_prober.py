@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from sitemap_middleware import SitemapMiddleware, sitemap
+from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.adapters import wsgi_client
 from sitemap_middleware.evidence.dates import w3c_from_timestamp
 from sitemap_middleware.observe import prober
@@ -101,15 +101,6 @@ def test_route_named_like_an_action_is_never_probed(protocol: str, path: str) ->
     assert f"{LOCAL}{path}" in sample.locs()
 
 
-@BOTH
-def test_excluded_or_hidden_page_is_not_probed(protocol: str) -> None:
-    pages = {"/": Page(), "/marked": Page(), "/excluded": Page(), "/feed.rss": Page()}
-    marks = {"/marked": sitemap(exclude=True)}
-    sample, pages_requested = site(protocol, pages, marks=marks, exclude="/excluded")
-    assert sample.locs() == [f"{LOCAL}/"]
-    assert pages_requested.log == ["/"]
-
-
 NOINDEX = Page().with_headers(("x-robots-tag", "noindex"))
 
 
@@ -145,16 +136,6 @@ def test_path_that_is_disallowed_or_an_action_is_not_probed(protocol: str) -> No
     sample = SampleSite(protocol, pages_requested, verify=True, include=("/private", "/logout"))
     assert sample.locs() == [f"{LOCAL}/", f"{LOCAL}/logout"]
     assert not {"/private", "/logout"} & set(pages_requested.log)
-
-
-@BOTH
-def test_what_went_away_after_it_was_verified_is_gone_at_once(protocol: str) -> None:
-    sample, pages_requested = site(protocol, {"/": Page(), "/about": Page()})
-    assert len(sample.locs()) == 2
-    pages_requested["/about"] = Page(410)
-    sample.clock.pass_(1)
-    sample.request("/about")
-    assert sample.locs() == [f"{LOCAL}/"]
 
 
 @BOTH

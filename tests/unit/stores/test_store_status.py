@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
@@ -87,40 +85,6 @@ def test_empty_store_is_reported(tmp_path: Path) -> None:
     answer = run(f"sqlite:///{tmp_path}/empty.sqlite3")
     assert answer.exit_code == 0
     assert answer.stdout.splitlines() == [f"sqlite:///{tmp_path}/empty.sqlite3"]
-
-
-def older(file: Path) -> None:
-    with sqlite3.connect(file) as connection:
-        for (table,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
-            connection.execute(f"ALTER TABLE {table} RENAME TO {table.rpartition('_')[0]}_0")
-    connection.close()
-
-
-def of_another_program(file: Path) -> None:
-    with sqlite3.connect(file) as connection:
-        connection.execute("PRAGMA application_id = 1")
-    connection.close()
-
-
-@pytest.mark.parametrize(
-    ("spoil", "error"),
-    [
-        (Path.unlink, "no store exists at "),
-        (older, "is of another version"),
-        (of_another_program, "is a database of another program"),
-        (lambda file: file.write_bytes(b"no database" * 1000), "file is not a database"),
-    ],
-)
-def test_what_cannot_be_read_is_refused_in_one_line_and_left_alone(
-    file: Path, spoil: Callable[[Path], Any], error: str
-) -> None:
-    spoil(file)
-    before = as_it_lies(file.parent)
-    answer = run(f"sqlite:///{file}")
-    assert (answer.exit_code, answer.stdout) == (2, "")
-    assert answer.stderr.count("\n") == 1
-    assert error in answer.stderr
-    assert as_it_lies(file.parent) == before
 
 
 def test_a_site_that_the_store_does_not_have_is_refused(file: Path) -> None:
