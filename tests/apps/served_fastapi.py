@@ -31,7 +31,6 @@ async def shop(request: Request, name: str) -> HTMLResponse:
 
 
 def create_app() -> FastAPI:
-    """The app by itself."""
     bare = FastAPI()
     for path in (*STATIC, "/posts/{slug}"):
         bare.get(path, response_class=HTMLResponse)(page)

@@ -208,7 +208,6 @@ class _Replay:
 
 
 def send_request(port: int, method: str, target: str) -> Reply:
-    """One request, as a crawler sends it."""
     lines = (
         f"{method} {target} HTTP/1.1",
         f"Host: {HOST}",

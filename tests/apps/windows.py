@@ -28,8 +28,6 @@ def explaining_wsgi(middleware: SitemapMiddleware, app: Any = None) -> Any:
 
 
 def explaining_asgi(middleware: SitemapMiddleware) -> Any:
-    """The same for ASGI."""
-
     async def window(scope: Any, receive: Any, send: Any) -> None:
         if scope.get("path") != QUESTION:
             await middleware(scope, receive, send)
@@ -63,8 +61,6 @@ def signing_wsgi(app: Any) -> Any:
 
 
 def signing_asgi(app: Any) -> Any:
-    """The same for ASGI."""
-
     async def window(scope: Any, receive: Any, send: Any) -> None:
         async def signed(message: Any) -> None:
             if message["type"] == "http.response.start":

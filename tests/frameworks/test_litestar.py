@@ -31,8 +31,6 @@ BASE = "http://testserver"
 
 
 def page(path: str = "/", **options: Any) -> Any:
-    """A handler that answers with a page."""
-
     @get(path, media_type=MediaType.HTML, **options)
     async def shown() -> str:
         return f"<h1>{path}</h1>"
@@ -64,8 +62,6 @@ async def pages(page: int = 1) -> str:
 
 
 def answering(kind: Any, **options: Any) -> Any:
-    """A handler that declares what it returns."""
-
     async def answer() -> Any:
         """Never called."""
 

@@ -1,120 +1,26 @@
-"""Servers that end, apps without a server, forks: no merged observation is lost."""
+"""Where the store is, apps without a server, forks."""
 
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import pytest
 
-from sitemap_middleware.models import Site
-from sitemap_middleware.stores.sqlite import SQLiteStore
-
 from ..apps import served_site
-from ..apps.dated_site import PAGES
 from ..support import documents, servers
-from ..support.stores import all_pages
 from ..support.waiting import until
 from ..support.wire import Answer
-
-Launch = Callable[..., AbstractContextManager[servers.Server]]
-
-HOST = {"Host": "localhost"}
-"""One site regardless of the port, so that a restarted server is the same site."""
-UNSEEN = "/?ready"
-"""A request that does not count as evidence."""
-
-FLASK = "tests.apps.dated_site:flask_app"
-STARLETTE = "tests.apps.dated_site:starlette_app"
-UVICORN = "uvicorn_worker.UvicornWorker"
-
-
-def gunicorn(*arguments: str) -> Launch:
-    return lambda folder, **more: servers.gunicorn(arguments[0], folder, *arguments[1:], **more)
-
-
-def uvicorn(*arguments: str) -> Launch:
-    return lambda folder, **more: servers.uvicorn(arguments[0], folder, *arguments[1:], **more)
-
-
-def hypercorn(*arguments: str) -> Launch:
-    return lambda folder, **more: servers.hypercorn(arguments[0], folder, *arguments[1:], **more)
-
-
-def granian(interface: str, target: str) -> Launch:
-    return python("granian", target, "--interface", interface, "--port", "PORT")
-
-
-def python(*command: str) -> Launch:
-    """A module that is run with the port among its arguments, where it says PORT."""
-
-    def launch(folder: Path, **more: Any) -> AbstractContextManager[servers.Server]:
-        port = servers.free_port()
-        return servers.serving([part.replace("PORT", str(port)) for part in command], folder, port, **more)
-
-    return launch
+from .test_servers import HOST, UNSEEN, Launch, listed, stored_paths
 
 
 def stored(folder: Path) -> dict[str, Any]:
     """What starts a server with its store in a folder, and nothing in it yet."""
     return {"env": {"SITEMAP_STORE": f"sqlite:///{folder}/shared.sqlite3"}, "ready": UNSEEN}
-
-
-def stored_pages(folder: Path) -> dict[str, int | None]:
-    """The pages in that store, and the Last-Modified of each."""
-    with closing(SQLiteStore(folder / "shared.sqlite3")) as store:
-        return {
-            page.path: page.last_modified
-            for page in all_pages(store, Site("http", "localhost", loopback=True).store_key)
-        }
-
-
-ALL = {quote(path, safe="/&'"): seconds for path, seconds in PAGES.items()}
-"""The same, when every page of the site was seen."""
-
-
-def listed(answer: Answer) -> dict[str, int | None]:
-    """The pages in a sitemap, and the lastmod of each."""
-    assert answer.status == 200
-    return {
-        loc.removeprefix("http://localhost"): int(documents.lastmod(entry["lastmod"]).timestamp())
-        if "lastmod" in entry
-        else None
-        for loc, entry in documents.entries(answer.body).items()
-    }
-
-
-def visit(server: servers.Server) -> None:
-    for path in PAGES:
-        assert server.get(quote(path), HOST).status == 200
-
-
-@pytest.mark.parametrize(
-    ("launch", "status"),
-    [
-        pytest.param(gunicorn(FLASK), 0, id="gunicorn sync"),
-        # uvicorn ends by the signal that ended it; its supervisor of workers does not.
-        pytest.param(uvicorn(STARLETTE, "--lifespan", "on"), -signal.SIGTERM, id="uvicorn --lifespan on"),
-        pytest.param(gunicorn(FLASK, "--worker-class", "gthread", "--preload"), 0, id="gunicorn gthread --preload"),
-        pytest.param(gunicorn(FLASK, "--worker-class", "gevent", "--preload"), 0, id="gunicorn gevent --preload"),
-        pytest.param(gunicorn(STARLETTE, "--worker-class", UVICORN, "--preload"), 0, id="gunicorn uvicorn --preload"),
-        pytest.param(hypercorn(STARLETTE, "--worker-class", "trio"), 0, id="hypercorn trio"),
-        pytest.param(granian("asgi", STARLETTE), 0, id="granian asgi"),
-    ],
-)
-def test_terminated_server_flushes_and_exits_as_before(launch: Launch, status: int, tmp_path: Path) -> None:
-    with launch(tmp_path, **stored(tmp_path)) as server:
-        visit(server)
-        assert server.stop(signal.SIGTERM) == status
-    assert stored_pages(tmp_path) == ALL
 
 
 OWN_FLASK = """
@@ -223,10 +129,7 @@ def test_app_called_without_a_server_keeps_its_observations(end: str, status: in
     assert (done.returncode, done.stderr) == (status, b"")
     if not end:
         assert listed(Answer(200, body=done.stdout)) == served_site.PAGES
-    assert {path for path in stored_pages(tmp_path) if not path.startswith("/shops/")} >= {
-        *served_site.VISITED,
-        *(["/posts/last"] if end else []),
-    }
+    assert stored_paths(tmp_path) >= {*served_site.VISITED, *(["/posts/last"] if end else [])}
 
 
 def short_lived(script: str, folder: Path, environ: dict[str, str]) -> subprocess.CompletedProcess[bytes]:

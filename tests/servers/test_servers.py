@@ -102,6 +102,18 @@ def visit(server: servers.Server, times: int = 2) -> None:
             assert (answer.status, answer.text) == (200, body(path))
 
 
+def all_answer(server: servers.Server, count: int) -> None:
+    """Wait until so many workers have answered: one that has not started yet would miss the signal to end."""
+    processes: set[str | None] = set()
+
+    def answer() -> bool:
+        with ThreadPoolExecutor(8) as crowd:
+            processes.update(it.header("x-pid") for it in crowd.map(lambda _: get_answer(server, UNSEEN), range(16)))
+        return len(processes) >= count
+
+    until(answer)
+
+
 def agreed(server: servers.Server, count: int, besides: frozenset[str] | set[str] = frozenset()) -> set[str]:
     """The processes of so many workers, none of these, once all serve one sitemap, to the byte, with every page."""
     processes: set[str] = set()
@@ -188,6 +200,7 @@ SERVERS: dict[str, tuple[Launch, list[Event]]] = {
     "uvicorn --workers": (uvicorn("--workers", "2"), [hup, one_killed]),
     "uvicorn --workers --lifespan off": (uvicorn("--workers", "2", "--lifespan", "off"), []),
     "uvicorn --lifespan off": (uvicorn("--lifespan", "off"), []),
+    "uvicorn --lifespan on": (uvicorn("--lifespan", "on"), []),
     "uvicorn --reload": (uvicorn("--reload"), [touched]),
     "hypercorn asyncio": (hypercorn("asyncio"), []),
     "hypercorn trio": (hypercorn("trio"), []),
@@ -208,7 +221,7 @@ def each(names: Iterable[str], *usual: str) -> pytest.MarkDecorator:
 
 
 @each(
-    [name for name in SERVERS if name != "uvicorn --lifespan off"],
+    SERVERS,
     *("gunicorn sync", "gunicorn --max-requests", "gunicorn gthread --preload", "gunicorn gevent --preload"),
     *("uvicorn --workers --lifespan off", "hypercorn trio", "granian wsgi", "flask run --reload", "fastapi dev"),
 )  # one of every kind of process, thread and loop
@@ -224,6 +237,22 @@ def test_workers_serve_one_sitemap_through_restarts_and_stop_at_once(name: str, 
         ends(server)
     clean(server)
     sound(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "status"),
+    [
+        ("uvicorn --lifespan on", -signal.SIGTERM),  # it ends by the signal that ended it; a supervisor does not
+        *((f"gunicorn {kind} --preload", 0) for kind in ("gthread", "gevent", "uvicorn")),
+        *((name, 0) for name in ("gunicorn sync", "hypercorn trio", "granian asgi")),
+    ],
+)
+def test_terminated_server_saves_what_was_seen_and_exits_as_before(name: str, status: int, tmp_path: Path) -> None:
+    with SERVERS[name][0](tmp_path) as server:
+        all_answer(server, 1 if name.startswith("uvicorn") else 2)
+        visit(server, 1)
+        assert server.stop(signal.SIGTERM) == status
+    assert stored_paths(tmp_path) >= set(VISITED)
 
 
 HANGING = ("gunicorn sync", "gunicorn gthread", "gunicorn gevent", "gunicorn uvicorn", "gunicorn uvicorn --preload",
@@ -257,7 +286,6 @@ def test_killed_server_loses_at_most_two_seconds(name: str, tmp_path: Path) -> N
 
 
 def stored_paths(folder: Path) -> set[str]:
-    """The pages in the store."""
     with contextlib.suppress(sqlite3.Error), closing(sqlite3.connect(folder / "shared.sqlite3")) as connection:
         return {path for (path,) in connection.execute(f"SELECT path FROM page_{SCHEMA_VERSION}")}
     return set()

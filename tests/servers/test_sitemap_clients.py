@@ -175,7 +175,6 @@ MAX_KB_OVER_IDLE = 24 * 1024
 
 
 def create_database(file: Path, count: int) -> None:
-    """The database, with so many posts."""
     with contextlib.closing(sqlite3.connect(file)) as connection, connection:
         connection.execute("CREATE TABLE post (id INTEGER PRIMARY KEY, slug TEXT)")
         posts = ((number, f"a-post-with-a-readable-name-{number:08}") for number in range(count))

@@ -142,7 +142,6 @@ def log_text(name: str, hits: Iterable[Hit]) -> str:
 
 
 def write_log(file: Path, name: str, hits: Iterable[Hit]) -> Path:
-    """Write a log, compressed if the file's suffix says so."""
     data = log_text(name, hits).encode()
     if file.suffix == ".gz":
         data = gzip.compress(data)

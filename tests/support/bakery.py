@@ -62,7 +62,6 @@ class Bakery:
             assert self.get().status == 200
 
     def told(self) -> dict[str, str]:
-        """What the feed tells of each path."""
         feed = feedparser.parse(self.get("/changes.atom").body)
         assert not feed.bozo
         return {entry.link.removeprefix(self.base): entry.tags[0].term for entry in feed.entries}

@@ -38,7 +38,6 @@ class _Quiet(WSGIRequestHandler):
 
 @contextlib.contextmanager
 def serving_wsgi(app: Any) -> Iterator[str]:
-    """Serve a WSGI app on a free port until the block ends; the URL without a path."""
     with make_server("127.0.0.1", 0, app, _Server, _Quiet) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
@@ -50,7 +49,6 @@ def serving_wsgi(app: Any) -> Iterator[str]:
 
 
 def has_chromium() -> bool:
-    """Whether the system has Chromium, or Playwright has downloaded one."""
     from playwright.sync_api import sync_playwright
 
     if any(map(shutil.which, BROWSERS)):
@@ -61,7 +59,6 @@ def has_chromium() -> bool:
 
 @contextlib.contextmanager
 def chromium() -> Iterator[Any]:
-    """Chromium, of the system or of Playwright, with a new profile."""
     from playwright.sync_api import sync_playwright
 
     program = next(filter(None, map(shutil.which, BROWSERS)), None)  # None is the one that Playwright has downloaded

@@ -102,7 +102,6 @@ class Console:
 
 @contextlib.contextmanager
 def console(folder: Path) -> Iterator[Console]:
-    """A console whose server is stopped."""
     shell = Console(folder)
     try:
         yield shell
@@ -126,7 +125,6 @@ def matches(output: str, shown: str) -> bool:
 
 
 def _usual(command: str, shown: str) -> str:
-    """The address as the documentation writes it."""
     return f"127.0.0.1:{ports[0]}" if (ports := USUAL_PORTS.findall(command + shown)) else "127.0.0.1:5000"
 
 

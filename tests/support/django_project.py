@@ -70,7 +70,6 @@ def use(patterns: Iterable[Any], **changes: Any) -> list[Any]:
 
 
 def restore() -> None:
-    """Give the process the settings of `BASE` again."""
     for name in _changed:
         if name.startswith("SITEMAP_"):
             delattr(settings, name)

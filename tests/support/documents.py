@@ -30,7 +30,6 @@ def locs(body: bytes) -> list[str]:
 
 
 def entries(body: bytes) -> dict[str, dict[str, str]]:
-    """Each loc with what else its entry says."""
     result: dict[str, dict[str, str]] = {}
     for url in parsed(body):
         entry = {etree.QName(child).localname: child.text or "" for child in url}

@@ -91,8 +91,6 @@ class Redis:
 
 
 class SQLite:
-    """A file in a new folder."""
-
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.patience = PATIENCE_SECONDS
         self._monkeypatch = monkeypatch

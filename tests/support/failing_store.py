@@ -26,8 +26,6 @@ LISTED_UNSEEN = sorted(f"http://testserver{path}" for path in ("/", "/a", "/gone
 
 
 class RunningClock(Clock):
-    """A clock that runs, and can be moved forward."""
-
     def __init__(self) -> None:
         super().__init__()
         self._began = time.monotonic()
@@ -47,7 +45,6 @@ def site_of(engine: Engine, protocol: str = "wsgi", **options: Any) -> Iterator[
 
 
 def pages_unchanged(site: SampleSite) -> bool:
-    """Return whether the pages are the same as without the middleware."""
     return all(site.request(path) == DRIVERS[site.protocol](site.bare, RequestSpec(path)) for path in VISITED)
 
 

@@ -84,7 +84,6 @@ class Engine:
             return 200, "", {}
 
     def paths(self) -> Counter[str]:
-        """How often each path was received."""
         return Counter({"/" + url.split("/", 3)[3]: len(times) for url, times in self.received.items()})
 
     def check(self) -> None:
@@ -126,7 +125,6 @@ class Told(Bakery):
             self.app.flush()
 
     def worker(self, **options: Any) -> Told:
-        """Another worker of this site."""
         endpoint = self.app.settings["indexnow_endpoint"].value
         shared = {
             "base_url": self.base,

@@ -51,7 +51,6 @@ class Server:
         return f"postgresql://{user}@/postgres?host={self.folder}&schema={schema}{more}"
 
     def fresh(self) -> str:
-        """The URL of a schema that is not there yet."""
         return self.url(f"test_{os.getpid()}_{next(_numbers)}")
 
     def start(self) -> None:

@@ -28,7 +28,6 @@ class Proxy:
         self._drop()
 
     def hang(self) -> None:
-        """Accept, and never answer."""
         self._flowing.clear()
 
     def go_on(self) -> None:
@@ -42,7 +41,6 @@ class Proxy:
         self._flowing.set()
 
     def close(self) -> None:
-        """Close the proxy."""
         self.cut()
         self._flowing.set()
         with contextlib.suppress(OSError):

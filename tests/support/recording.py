@@ -204,7 +204,6 @@ class ASGIServer:
 
 
 def _with_type(value: Any) -> Any:
-    """Return a copy of a value with its type."""
     if isinstance(value, bytearray | memoryview):
         return type(value).__name__, bytes(value)
     if isinstance(value, Mapping):

@@ -57,7 +57,6 @@ class RedisServer:
         return True
 
     def request(self, *command: str | bytes) -> object:
-        """What it answers to a command."""
         with redis.Redis.from_url(self.url) as client:
             return client.execute_command(*command)
 
@@ -103,8 +102,6 @@ class Cluster:
 
 
 class _Node(RedisServer):
-    """One of a cluster."""
-
     def __init__(self) -> None:
         self.port = 0
         while not 0 < self.port < 55_000:  # nodes talk by ports that are 10,000 higher
@@ -126,5 +123,4 @@ def shared(program: str = USUAL) -> RedisServer:
 
 @functools.cache
 def shared_cluster() -> Cluster:
-    """Likewise."""
     return Cluster()

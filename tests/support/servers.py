@@ -51,7 +51,6 @@ class Server:
         return get(self.port, path, headers, method, self.host)
 
     def stop(self, with_signal: int = signal.SIGTERM, seconds: float = 20) -> int:
-        """Send a signal to the server and wait for its end."""
         self.process.send_signal(with_signal)
         return self.process.wait(seconds)
 
@@ -122,8 +121,3 @@ def uvicorn(target: str, folder: Path, *options: str, **more: object) -> context
 def gunicorn(target: str, folder: Path, *options: str, **more: object) -> contextlib.AbstractContextManager[Server]:
     port = free_port()
     return serving(["gunicorn", target, "--bind", f"127.0.0.1:{port}", *options], folder, port, **more)  # type: ignore[arg-type] # serving names its own
-
-
-def hypercorn(target: str, folder: Path, *options: str, **more: object) -> contextlib.AbstractContextManager[Server]:
-    port = free_port()
-    return serving(["hypercorn", target, "--bind", f"127.0.0.1:{port}", *options], folder, port, **more)  # type: ignore[arg-type] # serving names its own

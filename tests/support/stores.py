@@ -16,7 +16,6 @@ from sitemap_middleware.stores.sqlite import MemoryStore
 
 
 def all_pages(store: Store, site: str) -> list[Page]:
-    """Every page of a site, ordered by path."""
     key = StoreKey(site)
     return sorted((page for number in store.parts(key) for page in store.part(key, number)), key=attrgetter("path"))
 

@@ -85,8 +85,6 @@ def on_rules(*rules: tuple[str, Any, dict[str, Any]], **options: Any) -> flask.F
 
 
 class ValuesSite:
-    """An app of any framework, wrapped, with its clock."""
-
     def __init__(self, app: Any, **options: Any) -> None:
         self.clock = options.setdefault("clock", Clock(NOW))
         self.app = SitemapMiddleware(app, **{"verify": False, "store": "memory://", **options})

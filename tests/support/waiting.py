@@ -11,7 +11,6 @@ PATIENCE_SECONDS = 60.0
 
 
 def until(condition: Callable[[], object], seconds: float = PATIENCE_SECONDS) -> None:
-    """Wait until a condition is true."""
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, f"it was not true within {seconds:g} seconds"

@@ -46,5 +46,4 @@ UNLISTED: Final[dict[str, tuple[str, int]]] = {
 
 
 def page(path: str) -> str:
-    """The HTML of a page."""
     return f"<!doctype html><title>{path}</title><main><h1>{path}</h1><p>The words of {path}.</p></main>"

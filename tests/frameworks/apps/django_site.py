@@ -91,7 +91,6 @@ def add_page(_: Any, url: str) -> None:
 
 
 def in_settings(handler: Any, **options: Any) -> Any:
-    """The project with the middleware in its settings."""
     settings = {f"SITEMAP_{name.upper()}": value for name, value in options.items()}
     URLS[:] = [use(patterns(), MIDDLEWARE=["sitemap_middleware.django.SitemapMiddleware"], **settings)]
     return type(handler)()

@@ -57,7 +57,6 @@ class WebSite:
         self.replies[path] = [*replies]
 
     def close(self, path: str) -> None:
-        """Close the connection without an answer."""
         self.add(path, Reply(0))
 
     def add_sitemap(self, path: str, *urls: str) -> None:

@@ -386,7 +386,6 @@ def test_documents_that_the_app_serves_itself(document: PlainTextResponse, code:
 
 
 def messages(answer: Result) -> dict[tuple[str, str], str]:
-    """The messages by code and path."""
     found = json.loads(answer.stdout)
     return {(message["code"], message["url"].removeprefix(BAKERY)): message["message"] for message in found}
 

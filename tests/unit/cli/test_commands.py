@@ -80,7 +80,6 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def own(source: str) -> None:
-    """A module of one's own."""
     Path("own_app.py").write_text(source, "utf-8")
 
 

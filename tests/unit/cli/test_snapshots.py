@@ -106,7 +106,6 @@ def run(arguments: list[str], columns: int | None) -> tuple[str, str]:
 
 
 def check(name: str, text: str) -> None:
-    """Compare a text with its snapshot."""
     for pattern, constant in VARYING.items():
         text = re.sub(pattern, constant, text, flags=re.MULTILINE)
     file = SNAPSHOTS / f"{name}.txt"

@@ -178,7 +178,6 @@ def test_an_app_says_why_a_crawled_page_is_not_listed(tmp_path: Path) -> None:
 
 @pytest.fixture
 def known() -> set[str]:
-    """The names that DNS knows."""
     return {"crawl-1.googlebot.com", "developers.google.com"}
 
 

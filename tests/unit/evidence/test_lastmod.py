@@ -15,11 +15,9 @@ from sitemap_middleware.evidence.dates import EARLIEST_DATE_SECONDS, w3c_from_ti
 from sitemap_middleware.evidence.lastmod import lastmod
 from sitemap_middleware.evidence.merge import is_worth_writing, merge
 from sitemap_middleware.evidence.observations import Observation
-from sitemap_middleware.evidence.site_signals import SiteSignals
+from sitemap_middleware.evidence.site_signals import SiteSignals, site_signals
 from sitemap_middleware.evidence.value_history import VOLATILE
 from sitemap_middleware.models import Page
-
-from ...support.observed_pages import signals_of
 
 NOW = 1_750_000_000
 HOUR = 3600
@@ -57,7 +55,7 @@ def stating(text: str) -> Page:
 
 
 def dates(pages: list[Page], now: int) -> dict[str, str | None]:
-    around = signals_of(pages)
+    around = site_signals(pages)
     return {page.path: lastmod(None, page, None, around, now).text for page in pages}
 
 
@@ -239,7 +237,7 @@ def test_no_lastmod_is_later_than_now(sights: list[tuple[int, int, int]], after:
         )
     )
     now = NOW + after
-    for around in (EVERYWHERE, signals_of([page])):
+    for around in (EVERYWHERE, site_signals([page])):
         text = lastmod(None, page, None, around, now).text
         assert text is None or text <= w3c_from_timestamp(now)
 
@@ -276,7 +274,7 @@ OTHERS = [read_at(f"/{which}", (NOW, which), (NOW + HOUR, which)) for which in r
 )
 def test_a_change_that_gives_no_date_is_explained(sights: tuple[tuple[int, int], ...], reason: str) -> None:
     page = read_at("/", *sights)
-    assert lastmod(None, page, None, signals_of([page, *OTHERS]), NOW + DAY) == (None, reason)
+    assert lastmod(None, page, None, site_signals([page, *OTHERS]), NOW + DAY) == (None, reason)
 
 
 @pytest.mark.parametrize(("apart", "text"), [(DAY, w3c_from_timestamp(NOW + HOUR + DAY)), (DAY + 1, "2025-06-16")])

@@ -21,10 +21,9 @@ from sitemap_middleware.evidence.merge import (
 )
 from sitemap_middleware.evidence.observations import MAX_DELAY_SECONDS, Observation, at_merge
 from sitemap_middleware.evidence.page_verdict import is_listable, page_verdict
+from sitemap_middleware.evidence.site_signals import site_signals
 from sitemap_middleware.evidence.value_history import GENERATED_DATE_SECONDS, VOLATILE, is_credible
 from sitemap_middleware.models import Page
-
-from ...support.observed_pages import signals_of
 
 NOW = 1_750_000_000
 HOUR = 3600
@@ -252,6 +251,6 @@ def test_edit_that_a_slow_clock_saw_is_dated_by_the_others(behind: int) -> None:
         digest = 2 if at >= edited else 1
         seen.append(at_merge(good(at - (behind if slow else 0), digest=digest), at))
     page = page_of(*seen)
-    date = lastmod(None, page, None, signals_of([page]), NOW + 20 * DAY).text
+    date = lastmod(None, page, None, site_signals([page]), NOW + 20 * DAY).text
     assert date is not None
     assert "2025-06-25T" < date < "2025-06-26T"

@@ -6,10 +6,8 @@ import pytest
 
 from sitemap_middleware.evidence.merge import merge
 from sitemap_middleware.evidence.observations import Observation
-from sitemap_middleware.evidence.site_signals import deployments
+from sitemap_middleware.evidence.site_signals import deployments, site_signals
 from sitemap_middleware.models import Page
-
-from ...support.observed_pages import signals_of
 
 NOW = 1_750_000_020
 DAY = 86_400
@@ -49,20 +47,20 @@ def test_a_page_counts_once_in_a_deployment() -> None:
 
 @pytest.mark.parametrize(("date", "is_found"), [(0, True), (60, True), (-60, True), (61, False), (-61, False)])
 def test_a_date_within_a_minute_of_an_installation_is_the_installations(date: int, *, is_found: bool) -> None:
-    signals = signals_of([dated("/a", NOW + date, NOW + DAY)], installed=[NOW])
+    signals = site_signals([dated("/a", NOW + date, NOW + DAY)], installed=[NOW])
     assert signals.deployed_at(NOW + date) is is_found
 
 
 def test_a_page_that_failed_is_no_evidence() -> None:
     gone = dated("/gone", NOW, NOW + DAY, status=404)
     pages = [gone, *(dated(f"/{number}", NOW, NOW + DAY) for number in range(3))]
-    assert signals_of(pages).deployments == ((NOW, NOW),)
-    assert signals_of(pages[:3]).deployments == ()
+    assert site_signals(pages).deployments == ((NOW, NOW),)
+    assert site_signals(pages[:3]).deployments == ()
 
 
 def test_files_of_routes_count_as_pages() -> None:
-    assert signals_of([dated("/a", NOW, NOW + DAY)], [NOW, NOW + 1]).deployments == ((NOW, NOW + 1),)
+    assert site_signals([dated("/a", NOW, NOW + DAY)], [NOW, NOW + 1]).deployments == ((NOW, NOW + 1),)
 
 
 def test_times_of_responses_are_no_deployment() -> None:
-    assert signals_of([dated(f"/{number}", NOW, NOW) for number in range(9)]).deployments == ()
+    assert site_signals([dated(f"/{number}", NOW, NOW) for number in range(9)]).deployments == ()

@@ -29,7 +29,6 @@ def request(sample: SampleSite, path: str = REPORT, host: str = "localhost", **m
 
 
 def from_app(sample: SampleSite, path: str = REPORT, **more: Any) -> Answer:
-    """What the app itself answers."""
     return DRIVERS[sample.protocol](sample.bare, RequestSpec(path, **more))
 
 
@@ -177,8 +176,6 @@ def test_an_asgi_app_may_have_an_async_authorize(form: str) -> None:
 
 
 class Pending:
-    """Awaitable, and no coroutine."""
-
     def __await__(self) -> Any:
         yield
 

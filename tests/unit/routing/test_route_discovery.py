@@ -72,7 +72,6 @@ class Site:
         return self
 
     def listed(self) -> list[str]:
-        """The paths in the sitemap."""
         return listed(self.wrapped)
 
 

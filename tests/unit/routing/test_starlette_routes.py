@@ -176,7 +176,6 @@ def api(**options: Any) -> FastAPI:
 
 
 def visited(app: Any, *paths: str) -> list[str]:
-    """The paths of the sitemap after visits of a crawler."""
     site = from_outside(app)
     for path in paths:
         asgi(site, RequestSpec(path))

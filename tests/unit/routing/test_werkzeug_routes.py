@@ -41,7 +41,6 @@ def flask_app(**options: Any) -> flask.Flask:
 
 
 def with_rule(rule: str, **options: Any) -> flask.Flask:
-    """An app of one rule."""
     app = flask_app()
     app.add_url_rule(rule, "page", page, **options)
     return app
