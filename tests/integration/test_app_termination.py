@@ -21,13 +21,11 @@ from sitemap_middleware.adapters.event_loop_and_threads import AsyncBridge, loop
 from sitemap_middleware.exceptions import ValuesError
 from sitemap_middleware.http.messages import PROBE_TIMEOUT_SECONDS
 from sitemap_middleware.listing.provider_reader import BatchQueue
-from sitemap_middleware.observe.prober import (
-    RETRY_SECONDS,
-    ROUND_INTERVAL_SECONDS,
-)
+from sitemap_middleware.observe.prober import RETRY_SECONDS, ROUND_INTERVAL_SECONDS
 from sitemap_middleware.stores.sqlite import MemoryStore
 
 from ..support.documents import locs
+from ..support.recording import environ
 from ..support.sample_sites import Clock
 from ..support.stores import StoreWithClock
 
@@ -44,19 +42,10 @@ RAISED = pytest.mark.parametrize(
 LOOPS = pytest.mark.parametrize("run", [pytest.param(asyncio.run, id="asyncio"), pytest.param(trio.run, id="trio")])
 
 
-def environ(*, multithread: bool) -> dict[str, Any]:
-    return {
-        "wsgi.multithread": multithread,
-        "wsgi.url_scheme": "http",
-        "HTTP_HOST": "localhost",
-        "PATH_INFO": "/sitemap.xml",
-        "REQUEST_METHOD": "GET",
-    }
-
-
 def status_and_body(app: Any, *, multithread: bool = False) -> tuple[str, bytes]:
     started: list[Any] = []
-    body = b"".join(app(environ(multithread=multithread), lambda *arguments: started.extend(arguments)))
+    request = environ(path="/sitemap.xml") | {"HTTP_HOST": "localhost", "wsgi.multithread": multithread}
+    body = b"".join(app(request, lambda *arguments: started.extend(arguments)))
     return started[0], body
 
 

@@ -7,7 +7,6 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from wsgiref.util import setup_testing_defaults
 
 import pytest
 from gunicorn.http.wsgi import FileWrapper as GunicornWrapper
@@ -16,6 +15,7 @@ from waitress.buffers import ReadOnlyFileBasedBuffer
 from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.http.captured_response import MAX_HTML_BYTES
 
+from ..support.recording import environ
 from ..support.sample_sites import Clock, Page, SampleSite
 
 NOINDEX = b"<!doctype html><meta name=robots content=noindex><p>Draft"
@@ -81,9 +81,8 @@ def test_a_file_is_read_if_that_leaves_no_trace(
 
     options: dict[str, Any] = {"base_url": BASE, "store": "memory://", "verify": False, "robots": False}
     site = SitemapMiddleware(app, include="/", clock=Clock(), **options)
-    environ: dict[str, Any] = {"HTTP_HOST": "x.example", "PATH_INFO": "/", "wsgi.url_scheme": "https"}
-    setup_testing_defaults(environ)
-    body = site(environ | {"wsgi.file_wrapper": WRAPPERS[wrapper], "SCRIPT_NAME": ""}, lambda *_: None)
+    host = {"HTTP_HOST": "x.example", "wsgi.url_scheme": "https", "wsgi.file_wrapper": WRAPPERS[wrapper]}
+    body = site(environ() | host, lambda *_: None)
     assert body is given[1]
     assert given[0].read(len(NOINDEX)) == NOINDEX
     body.close()

@@ -219,25 +219,8 @@ NAMES = (
     *("if-none-match", "if-range", "if-unmodified-since", "range", "x-requested-with", "x-forwarded-host", "x-any"),
 )
 WORDS = (
-    *(
-        "gzip",
-        "*",
-        "identity",
-        ";q=",
-        "0",
-        "0.5",
-        "1",
-        "1e9",
-        "nan",
-        "-1",
-        ",",
-        " ",
-        '"',
-        "W/",
-        "\\",
-        "text/html",
-        "\xff",
-    ),
+    *("gzip", "*", "identity", ";q=", "0", "0.5", "1", "1e9", "nan", "-1"),
+    *(",", " ", '"', "W/", "\\", "text/html", "\xff"),
     *("Tue, 14 Nov 2023 22:13:20 GMT", "Fri, 31 Dec 9999 23:59:59", "Mon, 01 Jan 0001 00:00:00 +2359"),
 )
 VALUES = st.one_of(LATIN, st.lists(st.sampled_from(WORDS), max_size=6).map("".join))
@@ -333,22 +316,8 @@ TOLD = (
 )
 PHRASES = (
     *("text/html", "application/pdf", "; charset=", "noindex", "none", "googlebot:", "otherbot:", "private", "gzip"),
-    *(
-        ",",
-        "</p/x>",
-        "<",
-        ">",
-        "; rel=",
-        '"',
-        "canonical",
-        "\\",
-        "http://testserver",
-        "http://[",
-        "/p/x",
-        "?",
-        "#",
-        "\0",
-    ),
+    *(",", "</p/x>", "<", ">", "; rel=", '"', "canonical", "\\", "http://testserver", "http://["),
+    *("/p/x", "?", "#", "\0"),
     *("Tue, 14 Nov 2023 22:13:20 GMT", "Sun, 15 Jun 2025 15:06:40 GMT", "Fri, 31 Dec 9999 23:59:59", "\r\n", "\xff"),
     *("Mon, 01 Jan 0001 00:00:00 +2359", "Tuesday, 14-Nov-23 22:13:20 GMT", "9" * 30),
 )

@@ -15,7 +15,7 @@ from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.adapters import asgi_client
 from sitemap_middleware.documents.publisher import MAX_SITES
 from sitemap_middleware.http.captured_response import MAX_HTML_BYTES
-from sitemap_middleware.models import Site, StoreKey
+from sitemap_middleware.models import StoreKey
 from sitemap_middleware.routing import hosts
 from sitemap_middleware.routing.hosts import MAX_HOSTS as NAMES
 from sitemap_middleware.stores.sqlite import MemoryStore, SQLiteStore
@@ -25,16 +25,13 @@ from ..support.sample_sites import Page, SampleSite
 from ..support.wire import ENVIRON, RequestSpec, asgi, wsgi
 
 BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
-SITE = Site("https", "example.com")
 HTML = [("content-type", "text/html")]
 
 
 # Bodies
 
 
-def test_only_the_beginning_of_an_oversized_body_is_kept(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_only_the_beginning_of_an_oversized_body_is_kept(caplog: pytest.LogCaptureFixture) -> None:
     sample = SampleSite("wsgi", {"/": Page()})
     many = memoryview(b"x" * 64).cast("I")
     for chunks in (
@@ -89,9 +86,7 @@ def test_a_robots_txt_that_fails_is_the_apps_to_answer(protocol: str) -> None:
         sample.request("/robots.txt")
 
 
-def test_hanging_robots_txt_does_not_delay_the_sitemap_for_long(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_hanging_robots_txt_does_not_delay_the_sitemap_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(asgi_client, "PAGE_TIMEOUT_SECONDS", 0.05)
 
     async def app(scope: Any, receive: Any, send: Any) -> None:

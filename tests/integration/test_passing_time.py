@@ -15,7 +15,7 @@ from sitemap_middleware.evidence.dates import w3c_from_timestamp
 from ..support.sample_sites import Clock, Page, SampleSite
 
 LOCAL = "http://testserver"
-MINUTE, HOUR, DAY = 60, 3600, 86_400
+HOUR, DAY = 3600, 86_400
 TEXTS = {"a": b"apples", "b": b"bread", "c": b"cheese", "d": b"dates", "e": b"eggs", "f": b"figs"}
 START = int(Clock().now)
 

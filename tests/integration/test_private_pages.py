@@ -149,13 +149,7 @@ class Club:
         self.clock = clock or Clock()
         make = self._flask if protocol == "wsgi" else self._starlette
         self.app = SitemapMiddleware(
-            make(static),
-            base_url=BASE,
-            store=store,
-            learn=LEARN,
-            list_unseen=False,
-            verify=verify,
-            clock=self.clock,
+            make(static), base_url=BASE, store=store, learn=LEARN, list_unseen=False, verify=verify, clock=self.clock
         )
 
     def visit(self, path: str, **changes: Any) -> None:
@@ -376,11 +370,7 @@ def test_a_learned_page_whose_headers_alone_were_seen_is_read_at_its_next_visit(
 @pytest.mark.parametrize("verify", [True, False])
 @pytest.mark.parametrize(
     "gone",
-    [
-        Answer(404),
-        Answer(fields=(("X-Robots-Tag", "noindex"),)),
-        Answer(fields=(("Cache-Control", "private"),)),
-    ],
+    [Answer(404), Answer(fields=(("X-Robots-Tag", "noindex"),)), Answer(fields=(("Cache-Control", "private"),))],
     ids=["404", "noindex", "private"],
 )
 def test_a_page_that_returns_is_not_listed_by_its_headers_alone(protocol: str, gone: Answer, *, verify: bool) -> None:

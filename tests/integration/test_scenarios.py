@@ -396,10 +396,7 @@ NO_HOST = (
     "No sitemap for this host: it is not in allowed_hosts and base_url is not set. Set SITEMAP_BASE_URL,"
     ' or pass base_url="https://example.com" or allowed_hosts=("example.com",) to SitemapMiddleware.\n'
 )
-FAILS, WORKS = (
-    "store unavailable since 2025-06-15T15:06:4",
-    "store available again",
-)
+FAILS, WORKS = ("store unavailable since 2025-06-15T15:06:4", "store available again")
 STALE = (sitemap_requested, store_fails, shows(404))
 RIVAL = {
     "paths": ("/", "/sitemap.xml"),
@@ -428,17 +425,7 @@ TROUBLE = (
     Row("the app's own route for /sitemap.xml wins, with one warning", locs=None, text="A page.", **RIVAL),
 )
 
-ROWS = (
-    *STATUSES,
-    *RESPONSE_HEADERS,
-    *DATES,
-    *WHO_TEACHES,
-    *METHODS,
-    *CONDITIONS,
-    *CODINGS,
-    *PLACES,
-    *TROUBLE,
-)
+ROWS = (*STATUSES, *RESPONSE_HEADERS, *DATES, *WHO_TEACHES, *METHODS, *CONDITIONS, *CODINGS, *PLACES, *TROUBLE)
 
 
 # How a row is played, and what is true of every answer

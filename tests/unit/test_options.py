@@ -114,17 +114,7 @@ def test_base_url_with_a_path_other_than_the_root_path_is_refused(base_url: str)
 # store
 
 
-@pytest.mark.parametrize(
-    "store",
-    [
-        "",
-        "memory",
-        "sqlite:///",
-        "mysql://localhost/site",
-        5,
-        Path("site.sqlite3"),
-    ],
-)
+@pytest.mark.parametrize("store", ["", "memory", "sqlite:///", "mysql://localhost/site", 5, Path("site.sqlite3")])
 def test_a_store_of_no_known_engine_is_refused(store: Any) -> None:
     message = refused(r"store=.*; use .*memory://.*sqlite:///", store=store)
     assert message.startswith("SitemapMiddleware: store=")
@@ -151,11 +141,7 @@ def test_no_password_stands_in_a_refusal(monkeypatch: pytest.MonkeyPatch, option
 
 
 @pytest.mark.parametrize(
-    ("name", "cure"),
-    [
-        ("base_ur", r"did you mean base_url\?"),
-        ("unknown", "the options are .*, clock"),
-    ],
+    ("name", "cure"), [("base_ur", r"did you mean base_url\?"), ("unknown", "the options are .*, clock")]
 )
 def test_an_unknown_option_is_refused_with_the_one_that_was_meant(name: str, cure: str) -> None:
     refused(f"^SitemapMiddleware: there is no option {name!r}; {cure}", **{name: 1})
@@ -258,13 +244,6 @@ def test_exclude_holds_for_static_and_learned_pages_alike(exclude: Any, expected
     site = SampleSite("wsgi", {"/about": Page(), "/posts/{slug}": Page()}, learn="/posts/<slug>", exclude=exclude)
     site.visit("/about", "/posts/a", "/posts/b", "/posts/b-draft")
     assert [loc.removeprefix("http://testserver") for loc in site.locs()] == expected
-
-
-def test_media_types_say_what_a_page_is() -> None:
-    text = Page(headers=[("content-type", "Text/Plain; charset=utf-8")])
-    site = SampleSite("wsgi", {"/": Page(), "/notes": text}, media_types=("TEXT/plain", "application/pdf"))
-    site.visit("/", "/notes")
-    assert site.locs() == ["http://testserver/notes"]
 
 
 # Priority and changefreq

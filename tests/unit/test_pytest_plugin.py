@@ -13,14 +13,7 @@ from fastapi.responses import HTMLResponse
 from starlette.applications import Starlette
 from starlette.routing import Route
 
-from sitemap_middleware import (
-    Entry,
-    OptionError,
-    SitemapError,
-    SitemapMiddleware,
-    pytest_plugin,
-    sitemap,
-)
+from sitemap_middleware import Entry, OptionError, SitemapError, SitemapMiddleware, pytest_plugin, sitemap
 from sitemap_middleware.http.messages import GENERATING_HEADER, Response
 from sitemap_middleware.models import Site
 from sitemap_middleware.pytest_plugin import sitemap_in_test

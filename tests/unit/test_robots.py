@@ -18,12 +18,7 @@ from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.documents.robots import RETRY_SECONDS
-from sitemap_middleware.http.robots_parser import (
-    MAX_ROBOTS_BYTES,
-    RobotsRules,
-    minimal_robots,
-    with_sitemap,
-)
+from sitemap_middleware.http.robots_parser import MAX_ROBOTS_BYTES, RobotsRules, minimal_robots, with_sitemap
 from sitemap_middleware.stores.sqlite import MemoryStore
 
 from ..support.documents import locs
@@ -97,9 +92,7 @@ def test_a_change_of_it_counts_once_max_age_has_passed(protocol: str) -> None:
 @BOTH
 def test_robots_false_turns_both_off(protocol: str) -> None:
     sample = SampleSite(
-        protocol,
-        {"/": Page(), "/private": Page(), "/robots.txt": Page(200, TEXT, FORBIDDING.encode())},
-        robots=False,
+        protocol, {"/": Page(), "/private": Page(), "/robots.txt": Page(200, TEXT, FORBIDDING.encode())}, robots=False
     )
     assert sample.request("/robots.txt").text == FORBIDDING
     assert len(sample.locs()) == 2

@@ -258,11 +258,7 @@ def test_own_requests_and_values_are_those_of_the_tenant(shop: tuple[Flask, Site
 
 
 @pytest.mark.parametrize(
-    "values",
-    [
-        lambda base_url: POSTS[base_url],
-        lambda base_url=None: POSTS.get(base_url, ["a", "b"]),
-    ],
+    "values", [lambda base_url: POSTS[base_url], lambda base_url=None: POSTS.get(base_url, ["a", "b"])]
 )
 def test_values_that_can_be_told_the_site_are_told_it(values: Any) -> None:
     app = Flask("posts")

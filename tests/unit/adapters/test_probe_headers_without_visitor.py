@@ -229,12 +229,7 @@ def test_of_forged_connection_headers_only_a_scheme_is_repeated(protocol: str) -
     app = site(protocol, lambda request: seen.append(request.headers) or "A page", "/page")
     assert listed(protocol, app, **forged) == ["/page"]
     (headers,) = seen
-    assert headers == {
-        "host": HOST,
-        "user-agent": PROBE_USER_AGENT,
-        "accept": PROBE_ACCEPT,
-        "x-forwarded-ssl": "on",
-    }
+    assert headers == {"host": HOST, "user-agent": PROBE_USER_AGENT, "accept": PROBE_ACCEPT, "x-forwarded-ssl": "on"}
 
 
 # Which host they are for

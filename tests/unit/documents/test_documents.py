@@ -149,21 +149,6 @@ def test_the_documents_of_an_index_have_validators_of_their_own(protocol: str, m
     assert len(tags) == 3
 
 
-def test_last_modified_moves_with_the_document_and_no_second_stands_for_two() -> None:
-    slugs = ["a"]
-    shop = Shop(lambda: [*slugs])
-    dates, tags = [], []
-    for step in range(3):
-        slugs.append(f"b{step}")
-        shop.app.refresh()
-        shop.clock.pass_(0 if step == 1 else 2)
-        answer = shop.get()
-        tags.append(header(answer, "etag"))
-        dates.append(header(answer, "last-modified"))
-    assert len(set(tags)) == 3
-    assert dates == [formatdate(NOW + 2, usegmt=True), None, formatdate(NOW + 4, usegmt=True)]
-
-
 # When parts are rendered again
 
 

@@ -258,10 +258,7 @@ OTHERS = [read_at(f"/{which}", (NOW, which), (NOW + HOUR, which)) for which in r
             ((NOW, 1), (NOW + HOUR, 2), (NOW + HOUR + 9, 2)),
             "its content changed, and the one before was read only once",
         ),
-        (
-            ((NOW, 1), (NOW + HOUR, 1), (NOW + 2 * HOUR, VOLATILE)),
-            "its content differs from one request to the next",
-        ),
+        (((NOW, 1), (NOW + HOUR, 1), (NOW + 2 * HOUR, VOLATILE)), "its content differs from one request to the next"),
         (((NOW, 1), (NOW + HOUR, 2), (NOW + 2 * HOUR, 1), (NOW + 3 * HOUR, 2)), "its contents alternate"),
         (
             ((NOW, 1), (NOW + HOUR, 1), (NOW + 2 * HOUR, 2), (NOW + 3 * HOUR, 2)),

@@ -306,9 +306,7 @@ def test_entry_wins_over_decorator_and_decorator_over_options(protocol: str) -> 
 
 @ROUTERS
 @pytest.mark.parametrize(
-    "convert",
-    [lambda fields: SimpleNamespace(**fields), dict, UserDict],
-    ids=["object", "dict", "mapping"],
+    "convert", [lambda fields: SimpleNamespace(**fields), dict, UserDict], ids=["object", "dict", "mapping"]
 )
 def test_an_object_and_a_mapping_may_have_the_fields_of_an_entry(make: Any, convert: Any) -> None:
     given: dict[str, tuple[dict[str, Any], dict[str, str]]] = {

@@ -190,14 +190,7 @@ def never_ends(_: Any) -> Iterator[Any]:
         yield {"slug": f"{number}"}
 
 
-RAISING = [
-    raises,
-    raises_half_way,
-    ends_with_an_exit,
-    gives_nothing_to_iterate,
-    raises_async,
-    is_cancelled_async,
-]
+RAISING = [raises, raises_half_way, ends_with_an_exit, gives_nothing_to_iterate, raises_async, is_cancelled_async]
 HANGING = [hangs_at_once, hangs_half_way, hangs_async, never_ends]
 
 
@@ -346,9 +339,7 @@ def test_a_request_that_is_cancelled_ends_its_provider() -> None:
     assert ended == [True]
 
 
-def test_requests_during_generation_get_the_last_sitemap_or_retry_after(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_requests_during_generation_get_the_last_sitemap_or_retry_after(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(publisher, "WAIT_SECONDS", 0.01)
     monkeypatch.setattr(publisher, "FIRST_WAIT_SECONDS", 0.01)
     started, release = threading.Event(), threading.Event()

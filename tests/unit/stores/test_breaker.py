@@ -57,10 +57,7 @@ def test_failure_and_recovery_are_logged_once_each(clock: Clock, caplog: pytest.
         clock.pass_(10)
     store.failing = False
     assert [guard.version(SITE) for _ in range(3)] == [0, 0, 0]
-    assert [record.getMessage() for record in caplog.records] == [
-        FAILS,
-        "store available again after 30 seconds",
-    ]
+    assert [record.getMessage() for record in caplog.records] == [FAILS, "store available again after 30 seconds"]
     assert {record.levelno for record in caplog.records} == {logging.WARNING}
 
 
