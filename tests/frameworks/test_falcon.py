@@ -6,6 +6,7 @@ from datetime import date
 from typing import Any
 
 import falcon
+import falcon.asgi
 import falcon.routing
 import pytest
 
@@ -29,6 +30,20 @@ def app_with(*paths: str) -> falcon.App[Any, Any]:
     for path in paths:
         app.add_route(path, Page())
     return app
+
+
+def test_a_resource_without_get_has_no_route() -> None:
+    class Form:
+        def on_post(self, request: Any, response: Any) -> None:
+            """Never called."""
+
+    class AsyncForm:
+        async def on_post(self, request: Any, response: Any) -> None:
+            """Never called."""
+
+    for app, form in ((falcon.App(), Form()), (falcon.asgi.App(), AsyncForm())):
+        app.add_route("/form", form)
+        assert routes_of(app) == {}
 
 
 def test_sinks_and_folders_of_files_have_no_routes(tmp_path: Any) -> None:
