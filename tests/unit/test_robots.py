@@ -18,6 +18,7 @@ from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.documents.robots import RETRY_SECONDS
+from sitemap_middleware.http.messages import MAX_PROBE_BYTES
 from sitemap_middleware.http.robots_parser import MAX_ROBOTS_BYTES, RobotsRules, minimal_robots, with_sitemap
 from sitemap_middleware.stores.sqlite import MemoryStore
 
@@ -134,6 +135,7 @@ READ = {
     "line ends of one CR": Page(200, TEXT, FORBIDS.replace(b"\n", b"\r")),
     "gzip": Page(200, [*TEXT, ("content-encoding", "gzip")], GZIPPED),
     "too long": Page(200, TEXT, LONG),
+    "longer than any response is read": Page(200, TEXT, FORBIDS + b"\n" * MAX_PROBE_BYTES),
     "cut in the middle of a rule": Page(200, TEXT, HALF),
     "too long once it is decompressed": Page(
         200, [*TEXT, ("content-encoding", "gzip")], gzip.compress(FORBIDS + b"\n" * 100_000_000)
