@@ -65,8 +65,9 @@ def worker(engine: SQLite) -> Iterator[Callable[[Clock], SampleSite]]:
 
 
 @pytest.mark.parametrize("regained", [0, 1, 2, 3])
-def test_restored_backup_is_read_again_with_one_warning(
-    engine: SQLite, worker: Callable[[Clock], SampleSite], regained: int, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize("loss", ["restore", "empty"])
+def test_what_a_store_has_lost_is_forgotten_with_one_warning(
+    engine: SQLite, worker: Callable[[Clock], SampleSite], loss: str, regained: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     clock = Clock()
     site, other = worker(clock), worker(clock)
@@ -77,13 +78,12 @@ def test_restored_backup_is_read_again_with_one_warning(
         site.visit(path)
     before = site.locs()
     assert f"{LOCAL}/posts/lost" in before
-    engine.restore()
+    getattr(engine, loss)()
     for number in range(regained):
         clock.pass_(10)
         other.visit(f"/posts/new-{number}")
-    expected = {
-        f"{LOCAL}{path}" for path in ("/", "/late", "/posts/one", *(f"/posts/new-{n}" for n in range(regained)))
-    }
+    kept = ["/posts/one"] if loss == "restore" else []
+    expected = {f"{LOCAL}{path}" for path in ("/", "/late", *kept, *(f"/posts/new-{n}" for n in range(regained)))}
     clock.pass_(10)
     assert site.locs() == before, "the first request of the worker that knew more finds out"
     for any_worker in (site, other, worker(clock)):
