@@ -38,12 +38,14 @@ _HOST_PARAMETER: Final = re.compile(r'\bhost\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^;,\
 
 _ROUTING_NAME: Final = re.compile(
     r"""
-    ^forwarded$ | ^x-forwarded-(?!for(?:-|$)) | ^front-end-https$ | ^cf-visitor$ | (?:^|-)forwarded-proto
+    ^forwarded$ | ^x-forwarded-(?!for(?:-|$)|server$) | ^front-end-https$ | ^cf-visitor$ | (?:^|-)forwarded-proto
     | ^(?:x-)?(?:ms-|waws-|iis-|http-|envoy-|accel-|proxy-|arr-)?(?:original|rewrite|rewritten|replaced|override|real
         |raw|request|unencoded|destination|script|mount|base|root|app|context|path|url|public|external)-?
         (?:ur[il]|path|prefix|name|host|port|scheme|proto|protocol|info|root)$
+    | ^x-host-override$
     | ^(?:x-)?(?:scheme|proto|protocol|prefix|path|ur[il]|basepath|https)$
-    | ^x-(?:tenant|workspace|site|shop|store|brand|org(?:ani[sz]ation)?)(?:-?(?:id|name|code|slug|domain))?$
+    | ^x-(?:tenant|workspace|site|shop|store|brand|org(?:ani[sz]ation)?|(?:sub)?domain|vhost)
+        (?:-?(?:id|name|code|slug|domain))?$
     """,
     re.VERBOSE,
 )
@@ -76,12 +78,21 @@ def is_routing_header(name: str) -> bool:
 def is_of_site(name: str, value: str, scheme: str, host: str) -> bool:
     """Whether a routing header states the scheme, the host or the port of the site itself, as proxies do each time."""
     name, value = name.lower().replace("_", "-"), value.strip().lower()
+    port = host.partition(":")[2] or ("443" if scheme == "https" else "80")
+    parts, hosts = {part.strip() for part in value.split(",")}, {host, f"{host}:{port}"}
+    if name == "forwarded":
+        pairs = [pair.partition("=") for pair in re.split("[;,]", value)]
+        stated = [(key.strip(), text.strip(' "')) for key, _, text in pairs]
+        return all(
+            key in ("for", "by") or (key == "host" and text in hosts) or (key == "proto" and text == scheme)
+            for key, text in stated
+        )
     if name.endswith("-host"):
-        return value == host
+        return parts <= hosts
     if name.endswith("-port"):
-        return value == (host.partition(":")[2] or ("443" if scheme == "https" else "80"))
-    words = {scheme, f'{{"scheme":"{scheme}"}}', "on" if scheme == "https" else "off"}
-    return name in SCHEME_HEADERS and value in words
+        return parts == {port}
+    words = {f'{{"scheme":"{scheme}"}}', "on" if scheme == "https" else "off"}
+    return name in SCHEME_HEADERS and (value in words or parts == {scheme})
 
 
 @lru_cache(MAX_CACHED_NAMES)

@@ -12,7 +12,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from ..evidence.dates import CLOCK_SKEW_SECONDS
@@ -82,6 +82,17 @@ class _SiteBatch:
     """The responses, and what each of them says."""
 
 
+class _Doubt(NamedTuple):
+    """An answer to a request that named another Host, or stated another URL by a header."""
+
+    may_be_listed: bool | None = None
+    at: float = 0.0
+    content: int | None = None
+    """The digest of the page that was known then."""
+    pause: float = CONFIRMATION_SECONDS
+    """Seconds until a like answer is news."""
+
+
 @dataclass(kw_only=True, eq=False)
 class Ingester:
     """Turns captured responses into observations, and merges these into pages."""
@@ -106,8 +117,8 @@ class Ingester:
         """When a site's own Host was last requested."""
         self._checked = BoundedCache[PageKey, tuple[int, float]](MAX_CHECKED_PAGES)
         """The content that the middleware's last request for a page got, and when."""
-        self._doubted = BoundedCache[PageKey, tuple[bool, float]](MAX_CHECKED_PAGES)
-        """Whether the last doubtful answer that was news would have listed a page, and when it came."""
+        self._doubted = BoundedCache[PageKey, _Doubt](MAX_CHECKED_PAGES)
+        """The last doubtful answer for each page that was news."""
         self._cleaner = Cleaner(self.store, self.options.max_age_days)
         self._warn_once = WarnOnce()
 
@@ -301,18 +312,24 @@ class Ingester:
         counts = observation.undated()._replace(is_unusual=True)
         if is_listed and not may_be_listed:
             return counts, False  # it waits for confirmation, and the page is asked
-        before, at = self._doubted.get(response.page_key) or (None, 0.0)
-        is_news = before is not may_be_listed or not 0 <= response.at - at < CONFIRMATION_SECONDS
+        before, at, content, pause = self._doubted.get(response.page_key) or _Doubt()
+        is_news = before is not may_be_listed or not 0 <= response.at - at < pause
+        known = page.content_history[-1].value if page is not None and page.content_history else None
         if is_news:
-            self._doubted.put(response.page_key, (may_be_listed, response.at))
+            # If the page was asked, and showed nothing new, it is asked less often: it may differ at each request.
+            pause = (
+                min(2 * pause, REFRESH_SECONDS) if content is not None and content == known else CONFIRMATION_SECONDS
+            )
+            self._doubted.put(response.page_key, _Doubt(may_be_listed, response.at, known, pause))
         if may_be_listed and self._may_ask(response):
-            if page is None or not is_listed:
-                return None, is_news
-            is_other = observation.digest not in (None, *(run.value for run in page.content_history[-1:]))
-            return None, is_other or (is_news and observation.at - page.last_seen >= REFRESH_SECONDS)
+            is_other = observation.digest not in (None, known)
+            is_due = (
+                not is_listed or is_other or (page is not None and observation.at - page.last_seen >= REFRESH_SECONDS)
+            )
+            return None, is_news and is_due
         if may_be_listed and _states_other_path(response):
             return None, False
-        if may_be_listed and (page is None or is_listed):
+        if may_be_listed and is_listed:
             return counts, False
         if not may_be_listed and (page is not None or (observation.learned and not observation.may_be_provided)):
             return None, False  # it is not listed

@@ -118,8 +118,11 @@ def test_another_name_of_the_site_lists_and_delists_by_two_answers_a_minute_apar
     protocol: str, host: str, name: str
 ) -> None:
     sample = site(protocol)
-    for path in sample.pages:
-        asked(sample, path, host=host)
+    for listed_by_now in ([], ["/", "/a", "/b"]):
+        for path in sample.pages:
+            asked(sample, path, host=host)
+        assert listed(sample) == listed_by_now
+        sample.clock.pass_(60)
     asked(sample, "/a", ANSWERS[name], host=host)
     assert listed(sample) == ["/", "/a", "/b"]
     sample.clock.pass_(60)
@@ -132,8 +135,27 @@ def test_another_name_of_the_site_lists_and_delists_by_two_answers_a_minute_apar
 def test_a_page_is_not_learned_by_the_answer_of_another(protocol: str, header: str, *, is_learned: bool) -> None:
     sample = site(protocol)
     asked(sample, "/")
-    asked(sample, "/a", headers=[(header, "http")])
-    assert listed(sample) == (["/", "/a"] if is_learned else ["/"])
+    for listed_by_now in (["/"], ["/", "/a"] if is_learned else ["/"]):
+        asked(sample, "/a", headers=[(header, "http")])
+        assert listed(sample) == listed_by_now
+        sample.clock.pass_(60)
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("header", "value"),
+    [
+        ("x-forwarded-server", "traefik-7d"),
+        ("x-forwarded-host", "example.com:443"),
+        ("x-forwarded-port", "443"),
+        ("x-original-uri", "/a"),
+        ("forwarded", 'for=192.0.2.7;host="example.com";proto=https'),
+    ],
+)
+def test_what_a_proxy_says_of_the_site_itself_leaves_no_doubt(protocol: str, header: str, value: str) -> None:
+    sample = site(protocol)
+    asked(sample, "/a", headers=[(header, value)])
+    assert listed(sample) == ["/a"]
 
 
 @BOTH
