@@ -10,6 +10,8 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from sitemap_middleware.stores.base import PART_PAGES
+
 from . import separate_process
 from .separate_process import MB
 from .site import DAY, LearnedSite
@@ -81,6 +83,8 @@ def _render(file: Path, pages: int) -> tuple[float, int]:
     site = _opened(file, pages)
     began = time.perf_counter()
     with separate_process.resident() as extra:
+        while len(site.documents()) * PART_PAGES < pages:  # a large site is rendered in the background
+            time.sleep(0.1)
         urls = site.read()
     assert urls == pages, f"{urls} URLs of {pages} pages"
     seconds = time.perf_counter() - began

@@ -329,7 +329,8 @@ class Ingester:
             return None, is_news and is_due
         if may_be_listed and _states_other_path(response):
             return None, False
-        if may_be_listed and is_listed:
+        is_own_host = not (response.is_foreign_host or response.routing_headers)  # another name of the site itself
+        if may_be_listed and (is_listed or (page is None and is_own_host)):
             return counts, False
         if not may_be_listed and (page is not None or (observation.learned and not observation.may_be_provided)):
             return None, False  # it is not listed

@@ -110,8 +110,8 @@ APPS = {
     "piccolo_admin": App(
         server=servers.uvicorn,
         module="piccolo_site",
-        # One page for people, and one that signs in to the documentation of its API. The login form is a class behind two mounts and a middleware, no router, so no route is known of it.
-        listed=dict.fromkeys(("/", "/public/docs/oauth2-redirect/")),
+        # One page for people. The login form is a class behind two mounts and a middleware, no router, so no route is known of it.
+        listed=dict.fromkeys(("/",)),
         unlisted={
             "/openapi.json": "FastAPI's own",
             "/api/docs/": "401",

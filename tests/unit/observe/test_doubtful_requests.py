@@ -118,11 +118,8 @@ def test_another_name_of_the_site_lists_and_delists_by_two_answers_a_minute_apar
     protocol: str, host: str, name: str
 ) -> None:
     sample = site(protocol)
-    for listed_by_now in ([], ["/", "/a", "/b"]):
-        for path in sample.pages:
-            asked(sample, path, host=host)
-        assert listed(sample) == listed_by_now
-        sample.clock.pass_(60)
+    for path in sample.pages:
+        asked(sample, path, host=host)
     asked(sample, "/a", ANSWERS[name], host=host)
     assert listed(sample) == ["/", "/a", "/b"]
     sample.clock.pass_(60)
