@@ -64,7 +64,7 @@ def _request(url: str, method: str, body: bytes | None) -> Answer:
         headers["Content-Type"] = "application/json; charset=utf-8"
     try:
         try:
-            response: Any = _opener.open(Request(url, body, headers, method=method), timeout=TIMEOUT_SECONDS)  # noqa: S310 # settings are http(s)
+            response: Any = _opener.open(Request(url, body, headers, method=method), timeout=2 * TIMEOUT_SECONDS)  # noqa: S310 # http(s)
         except HTTPError as error:
             response = error
         with response:
