@@ -133,7 +133,7 @@ def _ignored(select: tuple[str, ...], ignore: tuple[str, ...]) -> set[str]:
     help="Report only findings that FILE does not name, and URLs of it that are no longer listed. FILE is written if "
     "it does not exist.",
 )
-@click.option("--write-baseline", is_flag=True, help="Report everything, and write the FILE of --baseline anew.")
+@click.option("--write-baseline", is_flag=True, help="Report all findings, and replace the FILE of --baseline by them.")
 @click.option(
     "--format",
     "output_format",

@@ -59,7 +59,7 @@ class Change(NamedTuple):
 
     @property
     def happened_by(self) -> int:
-        """By when it had happened: who asks for the page from then on gets it as it is now."""
+        """The time by which the change had happened, in POSIX seconds: a later request gets the changed page."""
         return min(self.at, end_of(self.lastmod)) if self.kind == "changed" and self.lastmod else self.at
 
 

@@ -290,7 +290,7 @@ class SitemapHandler:
         self.publisher.look_for_loss(site)
         self.flush()
         marks = self.refresher.load()
-        # Before IndexNow tells of a page that the app names, the rules are read again.
+        # IndexNow sends what `changed` named only by rules that were read after the call.
         mark = marks.everything if self.options.indexnow is False else marks.latest
         rules = self.robots.rules(site, request, self.options.clock(), mark)
         if self.options.verify:

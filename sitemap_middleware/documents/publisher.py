@@ -286,9 +286,9 @@ class Publisher:
         return [part], is_new and is_current
 
     def _may_be_named(self, snapshot: SiteSnapshot, code: str, url: str) -> bool:
-        """Whether a decoded URL that is not listed may be a version of a page: it is no page of the app.
+        """Whether a decoded URL that is not listed may be linked as a version of a page.
 
-        Or it is for all other languages, and nothing is known of it but that it redirects.
+        It may if no route of the app answers it; or if it is the `x-default`, and was not answered or redirects.
         """
         site, base = snapshot.site, decode_path(snapshot.site.base_url)
         path = url.removeprefix(base)

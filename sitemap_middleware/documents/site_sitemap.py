@@ -146,5 +146,5 @@ class SiteSitemap:
 
 
 def _served_name(document: Document) -> str:
-    """The name of a document as its URL has it: without that of what it is in the store."""
+    """The name of a document in its URL, without the prefix that it has in the store."""
     return document.name.rpartition("/")[2]

@@ -189,7 +189,7 @@ def render_url(url: SitemapUrl) -> str:
 
 
 def _extension_tags(url: SitemapUrl) -> str:
-    """What an entry says of what is on its page."""
+    """The images, videos and news of an entry, as XML."""
     tags = [f"<image:image><image:loc>{with_entities(image)}</image:loc></image:image>" for image in url.images]
     tags += map(_video_tag, url.videos)
     if url.news is not None:

@@ -62,7 +62,7 @@ class Observation(NamedTuple):
     denies_access: bool = False
     """Whether it denies access: a status such as 401 or 403, or a redirect to a login page."""
     is_unusual: bool = False
-    """Whether the app may have answered for another page or site. It shows nothing of what is on the page."""
+    """Whether the app may have answered for another page or site, so that its content is not that of the page."""
     listed_types: frozenset[str] = INDEXABLE_TYPES
     """The media types that the site lists: an answer of one of them is good."""
 

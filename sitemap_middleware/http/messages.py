@@ -6,7 +6,6 @@ from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple, Protocol
-from urllib.parse import unquote
 
 from werkzeug.http import parse_date
 
@@ -143,8 +142,7 @@ class Request:
     def routing_headers(self, site: Site) -> Headers:
         """Its headers by which an app may believe that another URL than one of the site was requested."""
         found = [field for field in self.headers if is_routing_header(field[0])]
-        own = self.root + self.path
-        return [field for field in found if unquote(field[1]) != own and not is_of_site(*field, site.scheme, site.host)]
+        return [field for field in found if not is_of_site(*field, site.scheme, site.host, self.root + self.path)]
 
     @property
     def is_forwarded(self) -> bool:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final
+from urllib.parse import unquote
 
 from .header_rules import MAX_CACHED_NAMES, MAX_NAME_CHARS
 
@@ -75,9 +76,14 @@ def is_routing_header(name: str) -> bool:
     return len(name) <= MAX_NAME_CHARS and _is_routing_header(name)
 
 
-def is_of_site(name: str, value: str, scheme: str, host: str) -> bool:
-    """Whether a routing header states the scheme, the host or the port of the site itself, as proxies do each time."""
-    name, value = name.lower().replace("_", "-"), value.strip().lower()
+def is_of_site(name: str, value: str, scheme: str, host: str, path: str) -> bool:
+    """Whether a routing header states what is so anyway, as proxies do each time: the scheme, host or port of the site,
+    or the decoded path of the request.
+    """
+    name = name.lower().replace("_", "-")
+    if name.endswith(("-uri", "-url")) and unquote(value) == path:
+        return True
+    value = value.strip().lower()
     port = host.partition(":")[2] or ("443" if scheme == "https" else "80")
     parts, hosts = {part.strip() for part in value.split(",")}, {host, f"{host}:{port}"}
     if name == "forwarded":

@@ -300,13 +300,12 @@ class Ingester:
     def _doubtful_evidence(
         self, response: CapturedResponse, observation: Observation, page: Page | None
     ) -> tuple[Observation | None, bool]:
-        """What counts of the answer to a request that named another Host, or stated another URL by a header; and
-        whether the page is to be asked.
+        """What counts of the answer to a doubtful request, and whether the middleware is to request the page.
 
         An app may believe a header such as X-Forwarded-Prefix or X-Original-URL, or decide by the Host. So a stranger
         who sends one of them can be answered 404 for a page that exists, or with another page. Proxies send them with
-        every request, so they cannot be ignored. Therefore such an answer shows nothing of the page, and does not list
-        or remove it unless another one confirms it, or the middleware's own request for the page.
+        every request, so they cannot be ignored. Therefore such an answer gives no date, image or link. It lists or
+        removes a page only if a second one, or the middleware's own request, confirms it.
         """
         may_be_listed, is_listed = observation.may_be_listed, page is not None and is_listable(page)
         counts = observation.undated()._replace(is_unusual=True)
@@ -317,16 +316,13 @@ class Ingester:
         known = page.content_history[-1].value if page is not None and page.content_history else None
         if is_news:
             # If the page was asked, and showed nothing new, it is asked less often: it may differ at each request.
-            pause = (
-                min(2 * pause, REFRESH_SECONDS) if content is not None and content == known else CONFIRMATION_SECONDS
-            )
+            is_same = content is not None and content == known
+            pause = min(2 * pause, REFRESH_SECONDS) if is_same else CONFIRMATION_SECONDS
             self._doubted.put(response.page_key, _Doubt(may_be_listed, response.at, known, pause))
         if may_be_listed and self._may_ask(response):
             is_other = observation.digest not in (None, known)
-            is_due = (
-                not is_listed or is_other or (page is not None and observation.at - page.last_seen >= REFRESH_SECONDS)
-            )
-            return None, is_news and is_due
+            is_old = page is None or observation.at - page.last_seen >= REFRESH_SECONDS
+            return None, is_news and (not is_listed or is_other or is_old)
         if may_be_listed and _states_other_path(response):
             return None, False
         is_own_host = not (response.is_foreign_host or response.routing_headers)  # another name of the site itself

@@ -27,6 +27,7 @@ DOUBTFUL: dict[str, dict[str, Any]] = {
         ("x-original-url", "https://example.com/nothing?a=b"),
         ("x-original-url", "http://["),
         ("x-forwarded-prefix", "/x"),
+        ("x-forwarded-prefix", "/a"),
         ("x-forwarded-port", "81"),
         ("x-forwarded-proto", "http"),
         ("script-name", "/x"),
@@ -191,6 +192,18 @@ def test_own_request_lists_a_page_again_that_an_odd_request_delisted(protocol: s
     probed.visit("/page")
     assert len(bodies) > 1, "the visit, and our own request"
     assert probed.app.explain("/page").listed
+
+
+def test_a_page_that_differs_each_time_is_seldom_requested_because_of_doubtful_visits() -> None:
+    probed, visits = ProbedSite("wsgi"), 60
+    probed.says = lambda _: f"The word {chr(97 + len(probed.asked) % 26) * 9}"
+    probed.visit("/page")
+    before = len(probed.asked)
+    for _ in range(visits):
+        wsgi(probed.app, RequestSpec("/page", headers=[("x-tenant", "main")]))
+        probed.visit()
+        probed.clock.pass_(10)
+    assert 0 < len(probed.asked) - before - visits < 10
 
 
 PROXIES: dict[str, dict[str, Any]] = {
