@@ -84,19 +84,21 @@ class ResponseBuffer:
 
     def record(self, captured: CapturedResponse) -> None:
         """Keep the latest response of a page until the next flush. Never blocks; a full buffer drops and counts it."""
-        key, pending = _key_of(captured), self._pending
-        if len(pending) >= self._capacity and key not in pending:
+        if not self._keep(_key_of(captured), captured):
             self.dropped += 1
             return
-        if captured.body is not None:
-            if self._body_bytes + len(captured.body) > MAX_PENDING_BODY_BYTES:
-                self.dropped += 1
-                return
-            self._body_bytes += len(captured.body)
         self.seen += 1
-        pending[key] = captured
         if self._thread is None:
             self.ensure_thread()
+
+    def _keep(self, key: tuple[object, ...], captured: CapturedResponse) -> bool:
+        """Keep a response, in place of an earlier one under this key, if there is room; return whether there was."""
+        before = self._pending.get(key)
+        body_bytes = self._body_bytes + len(captured.body or b"") - len((before and before.body) or b"")
+        if (before is None and len(self._pending) >= self._capacity) or body_bytes > MAX_PENDING_BODY_BYTES:
+            return False
+        self._pending[key], self._body_bytes = captured, body_bytes
+        return True
 
     def flush(self, timeout: float = -1) -> None:
         """Save all that is pending, in this thread. If saving fails, it stays pending and the error is raised.
@@ -112,8 +114,8 @@ class ResponseBuffer:
                 self._save(batch)
             except BaseException:
                 for captured in batch:
-                    if len(self._pending) < self._capacity:
-                        self._pending.setdefault(_key_of(captured), captured)
+                    if (key := _key_of(captured)) not in self._pending:  # else it has been answered again
+                        self._keep(key, captured)
                 raise
             finally:
                 self._saving = 0

@@ -81,6 +81,12 @@ def test_bodies_are_bounded_in_bytes() -> None:
     assert merged.paths == ["/0", "/1", "/3", "/5"]
     buffer.record(CapturedResponse(SITE, "/", at=1000, status=200, body=half + half))
     assert (buffer.pending, buffer.dropped) == (1, 2), "a flush has made room"
+    merged.failing = True
+    with pytest.raises(RuntimeError):
+        buffer.flush()
+    buffer.record(CapturedResponse(SITE, "/", at=1001, status=200, body=half + half))
+    buffer.record(CapturedResponse(SITE, "/other", at=1001, status=200, body=b"x"))
+    assert (buffer.pending, buffer.dropped) == (1, 3), "what could not be saved counts, and what replaces it"
 
 
 def test_close_waits_no_longer_than_its_timeout() -> None:
