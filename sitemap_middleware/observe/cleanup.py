@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Collection
 from typing import Final
 
 from ..evidence.dates import SECONDS_PER_DAY
 from ..evidence.page_verdict import is_listable
 from ..listing.candidates import equal_pages_of_part
-from ..models import Page, Site, StoreKey
+from ..models import Site, StoreKey
 from ..stores.base import UNLEARNED_PART, Store
 from ..util import BoundedCache, WorkerId
 
 CLEANUP_INTERVAL_SECONDS: Final = 60 * 60
-"""Seconds between two deletions of a site's outdated pages."""
-
-ROOM_INTERVAL_SECONDS: Final = 60
-"""Seconds after a search for repeated pages before the next, at least."""
-
-ROOM_PAUSE_FACTOR: Final = 20
-"""The same as a multiple of the time that the search took: some seconds for 100,000 pages."""
+"""Seconds between two deletions of a site's pages."""
 
 MAX_SITES: Final = 2000
 """Sites whose last cleanup is remembered."""
@@ -34,36 +26,34 @@ class Cleaner:
         self._max_age_seconds = max_age_days * SECONDS_PER_DAY
         self._worker_id = WorkerId()
         self._cleaned_up_at = BoundedCache[StoreKey, float](MAX_SITES)
-        self._searched = BoundedCache[StoreKey, tuple[int, float]](MAX_SITES)
-        """When pages that repeat others were searched for, and for how long they are not again."""
+        self._full = set[StoreKey]()
+        """The sites with new pages that were refused since the last cleanup."""
 
-    def clean_up(self, site: StoreKey, now: int) -> None:
-        """Delete outdated pages from the store, in one process once an hour."""
-        if 0 <= now - (self._cleaned_up_at.get(site) or -CLEANUP_INTERVAL_SECONDS) < CLEANUP_INTERVAL_SECONDS:
-            return
-        self._cleaned_up_at.put(site, now)
-        if self._store.lease(site, "forget", self._worker_id.name, CLEANUP_INTERVAL_SECONDS):
-            forget_pages(self._store, site, now - self._max_age_seconds, now - SECONDS_PER_DAY)
-
-    def make_room(self, site: Site, now: int, refused: Collection[Page]) -> bool:
-        """Delete the pages that repeat others, because new ones were refused; whether that was due.
+    def clean_up(self, site: Site, now: int, *, is_full: bool) -> None:
+        """Once an hour, delete outdated pages from the store, and if new pages were refused, those that repeat others.
 
         A stranger can request any number of spellings of a page, or words that the app ignores.
         """
-        key, began = site.store_key, time.monotonic()
-        at, pause = self._searched.get(key) or (0, 0.0)
-        if 0 <= now - at < pause:
-            return False
+        key = site.store_key
+        if is_full:
+            self._full.add(key)
+        if 0 <= now - (self._cleaned_up_at.get(key) or -CLEANUP_INTERVAL_SECONDS) < CLEANUP_INTERVAL_SECONDS:
+            return
+        self._cleaned_up_at.put(key, now)
+        if key in self._full:
+            self._full.discard(key)
+            self._delete_repeated(site)
+        if self._store.lease(key, "forget", self._worker_id.name, CLEANUP_INTERVAL_SECONDS):
+            forget_pages(self._store, key, now - self._max_age_seconds, now - SECONDS_PER_DAY)
+
+    def _delete_repeated(self, site: Site) -> None:
+        key = site.store_key
         for number in sorted(self._store.parts(key).keys() - {UNLEARNED_PART}):
             version = self._store.version(key)
             pages = self._store.part(key, number)
-            instead = equal_pages_of_part(self._store, site, [*pages, *refused])
-            if outdated := instead.keys() & {page.path for page in pages}:
-                # If another worker has written meanwhile, the next search does it.
-                self._store.write(key, version, dict.fromkeys(outdated))
-        pause = max(ROOM_INTERVAL_SECONDS, ROOM_PAUSE_FACTOR * (time.monotonic() - began))
-        self._searched.put(key, (now, pause))
-        return True
+            if repeated := equal_pages_of_part(self._store, site, pages):
+                # If another worker has written meanwhile, the next cleanup does it.
+                self._store.write(key, version, dict.fromkeys(repeated))
 
 
 def forget_pages(store: Store, site: StoreKey, unseen_since: int, unlisted_since: int) -> None:

@@ -231,11 +231,13 @@ class Ingester:
         by_path: dict[str, list[Observation]] = {}
         for observation in observations:
             by_path.setdefault(observation.path, []).append(observation)
-        paths = list(by_path)
+        paths, refused_before = list(by_path), self.refused
         for start in range(0, len(paths), WRITE_PAGES):
             of_pages = [by_path[path] for path in paths[start : start + WRITE_PAGES]]
             seen = [observation for of_page in of_pages for observation in of_page]
-            merged, refused = self._save(site, seen, site_batch.now)
+            merged, refused = save_observations(
+                self.store, site.store_key, seen, self.options.page_limits, site_batch.now
+            )
             if self.options.verify:
                 news = [path for path in merged.changed_paths if path not in refused]
                 self.prober.check(site, [unquote(path) for path in news if path in own], CHECKS - 1)
@@ -255,15 +257,7 @@ class Ingester:
         if self.options.verify:
             self.prober.ask(site, in_doubt)
         self.merged += len(observations)
-        self._cleaner.clean_up(site.store_key, site_batch.now)
-
-    def _save(self, site: Site, seen: Sequence[Observation], now: int) -> tuple[MergedBatch, set[str]]:
-        """Merge observations into the store's pages; the paths of new pages that there is no room for."""
-        merged, refused = save_observations(self.store, site.store_key, seen, self.options.page_limits, now)
-        if refused and self._cleaner.make_room(site, now, [merged.pages[path] for path in refused]):
-            again = [observation for observation in seen if observation.path in refused]
-            _, refused = save_observations(self.store, site.store_key, again, self.options.page_limits, now)
-        return merged, refused
+        self._cleaner.clean_up(site, site_batch.now, is_full=self.refused > refused_before)
 
     def _evidence(self, site_batch: _SiteBatch) -> tuple[list[Observation], list[str]]:
         """What of the responses counts, and the decoded paths of the pages whose own answer decides.
