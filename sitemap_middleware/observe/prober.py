@@ -6,12 +6,10 @@ client, within the next request for the sitemap.
 
 from __future__ import annotations
 
-import json
 import logging
 import math
 import threading
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final, NamedTuple
@@ -61,8 +59,7 @@ MAX_CHECKED_PAGES: Final = 256
 MAX_SITES: Final = 1000
 """Sites with a queue. If there are more, all are forgotten."""
 
-_LEASE_NAME: Final = "verify"
-_HANGING_RECORD: Final = "hanging"
+_ROUND_LEASE: Final = "verify"
 
 
 class _Failure(NamedTuple):
@@ -167,7 +164,7 @@ class Prober:
         observe: Callable[[CapturedResponse], None],
         may_request: Callable[[Site, str], bool],
     ) -> None:
-        """The store has the leases, and on servers with one thread the pages that hang."""
+        """The store has the leases: of servers with one thread those of pages, too."""
         self._store = store
         self._clock = clock
         self._observe = observe
@@ -252,7 +249,7 @@ class Prober:
             return  # the app's thread-local state may name the visitor: an anonymous request is awaited
         queue, now = self._queue(site), self._clock()
         due = [path for path in marked() if self.may_request(site, path)]
-        if self._is_look_due(request, queue, now) and self._take_lease(site):
+        if self._is_look_due(request, queue, now) and self._lease(site, _ROUND_LEASE, ROUND_INTERVAL_SECONDS):
             due += [path for path in unvisited() if self._is_due(site, path, now)]
         for path in due:
             queue.add(path, _Asked(now, is_unvisited=True), MAX_WAITING_PAGES)
@@ -290,12 +287,15 @@ class Prober:
             return True
         return failure.times < MAX_FAILURES and not 0 <= now - failure.at < RETRY_SECONDS
 
-    def _take_lease(self, site: Site) -> bool:
-        """Take or renew the lease by which one process at a time requests unvisited pages."""
+    def _lease(self, site: Site, name: str, seconds: int, of: str = "") -> bool:
+        """Take, renew or end the lease by which one process at a time requests unvisited pages, or one page.
+
+        `of` tells holders within this process apart.
+        """
         try:
-            return self._store.lease(site.store_key, _LEASE_NAME, self._worker_id.name, ROUND_INTERVAL_SECONDS)
+            return self._store.lease(site.store_key, name, self._worker_id.name + of, seconds)
         except StoreError as error:
-            log.debug("unvisited pages are not requested: %s", error)
+            log.debug("pages are not requested: %s", error)
             return False
 
     # Requesting
@@ -336,20 +336,21 @@ class Prober:
         """Request as many pages as a request has time for, on its own thread.
 
         A server with one thread is often killed while it waits for a page that hangs, and its replacement knows nothing
-        of that. So each page is recorded in the store before it is requested.
+        of that. So it takes a lease of each page, which lasts if the page takes too long.
         """
-        began, hanging, running = self._clock(), self._load_hanging(site), self._running(request, site, queue)
+        began, running = self._clock(), self._running(request, site, queue)
         while queue.waiting and running.has_room():
             now = self._clock()
             if not 0 <= now - began < seconds or queue.is_paused(now):
                 break
             path = queue.next_path(math.inf)
-            if queue.take(path) and path not in hanging:
-                self._save_hanging(site, {**hanging, path: int(now)})
+            lease = partial(
+                self._lease, site, f"request {path}", of=f"/{now}"
+            )  # this worker cannot take it again either
+            if queue.take(path) and lease(RETRY_SECONDS):
                 running.start(path, now)
-                if self._clock() - now >= PROBE_TIMEOUT_SECONDS:
-                    hanging[path] = int(now)
-                self._save_hanging(site, hanging)
+                if self._clock() - now < PROBE_TIMEOUT_SECONDS:
+                    lease(0)
         queue.asked.clear()
         self._end_round(queue)
 
@@ -446,17 +447,6 @@ class Prober:
         key = site.store_key, path
         before = self._failures.get(key)
         self._failures.put(key, _Failure(reason, 1 if before is None else before.times + 1, self._clock()))
-
-    def _load_hanging(self, site: Site) -> dict[str, int]:
-        """The decoded paths that hung within the last hour, and when they were requested, in POSIX seconds."""
-        with suppress(StoreError, ValueError, AttributeError):
-            record = self._store.load(site.store_key, [_HANGING_RECORD]).get(_HANGING_RECORD, b"{}")
-            return {path: at for path, at in json.loads(record).items() if 0 <= self._clock() - at < RETRY_SECONDS}
-        return {}
-
-    def _save_hanging(self, site: Site, pages: dict[str, int]) -> None:
-        with suppress(StoreError):
-            self._store.save(site.store_key, {_HANGING_RECORD: json.dumps(pages).encode() if pages else None})
 
 
 def _has_credentials(request: Request) -> bool:
