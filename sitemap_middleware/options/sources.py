@@ -125,8 +125,7 @@ def collect_settings(
 ) -> dict[str, Setting]:
     """Choose the value of each option: the argument, else the framework's configuration, the environment, the default.
 
-    A variable that the configuration contradicts is logged, since it is often that of a staging site. None is no value
-    if it is the default, and an empty text is none. `config_place` is how errors name a key of the
+    None is no value if it is the default, and an empty text is none. `config_place` is how errors name a key of the
     configuration, which stands for ``{}``. Raises `OptionError` if a list holds something that is no text.
     """
     settings = {}
@@ -137,9 +136,6 @@ def collect_settings(
             setting = Setting(name, arguments[name], "argument", setting.place)
         elif (configured := option.of_config(config.get(variable))) is not None:
             setting = Setting(name, configured, "config", config_place.format(variable))
-            other = environment.get(variable) if option.form not in ("object", "list") else None
-            if other and option.of_text(other) != configured:
-                log.warning("%s in the environment is not used: %s comes before it", variable, setting.place)
         elif option.form != "object" and environment.get(variable):
             setting = Setting(name, option.of_text(environment[variable]), "environment", variable)
         settings[name] = _as_list(setting) if option.form == "list" else setting

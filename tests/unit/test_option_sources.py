@@ -250,19 +250,6 @@ def test_a_staging_site_disallows_everything_and_has_no_sitemap(own: bool) -> No
     )
 
 
-def test_a_variable_that_the_configuration_contradicts_is_logged(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setenv("SITEMAP_BASE_URL", "https://staging.example.com")
-    monkeypatch.setenv("SITEMAP_MAX_AGE", "60")
-    middleware = SitemapMiddleware(flask_app(SITEMAP_BASE_URL="https://example.com", SITEMAP_MAX_AGE=60).wsgi_app)
-    assert middleware.settings["base_url"].value == "https://example.com"
-    warnings = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
-    assert warnings == [
-        'SITEMAP_BASE_URL in the environment is not used: app.config["SITEMAP_BASE_URL"] comes before it'
-    ]
-
-
 # robots="noindex"
 
 
