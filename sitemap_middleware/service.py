@@ -75,7 +75,7 @@ class SitemapService(ServiceInspection):
         self.site_resolver: SiteResolver = SiteResolver(self.app_routes, options)
         self._store_clock = StoreClock(self._guarded_store, options.clock)
         buffer = ResponseBuffer(self._save, options.clock)
-        self.tracker: Tracker = Tracker(buffer, self.app_routes, options.clock, self.log_fault, self.ignore_reason)
+        self.tracker: Tracker = Tracker(buffer, options.clock, self.log_fault, self.ignore_reason)
         self.app_routes.on_change = self.tracker.forget
         self.prober: Prober = Prober(self._guarded_store, options.clock, self._observe_own_request, self._may_request)
         self.report: ReportHandler = ReportHandler(self)

@@ -30,13 +30,8 @@ from .event_loop_and_threads import collect_on_loop, thread_limiter
 MAX_HANGING_REQUESTS: Final = 4
 """AnyIO threads on which our requests to the app may hang. The app has forty of them."""
 
-_NON_BODY_MESSAGES: Final = (
-    "http.response.debug",
-    "http.response.early_hint",
-    "http.response.push",
-    "http.response.trailers",
-)
-"""Messages without a part of the body. Any other may carry one. A tuple, because a type may be unhashable."""
+_FILE_MESSAGES: Final = ("http.response.pathsend", "http.response.zerocopysend")
+"""Messages by which the server sends a part of the body from a file. A tuple, because a type may be unhashable."""
 
 _TEST_CLIENT_ADDRESSES: Final = frozenset({("testclient", 50000), ("127.0.0.1", 123)})
 """The made-up addresses of Starlette's TestClient and httpx's ASGITransport. Real clients do not use port 123."""
@@ -262,14 +257,14 @@ class ASGIExchange:
             self.retract()
             if self.page is not None:
                 self.passing = self.page.started(message.get("status"), message.get("headers", ()), self)
-        elif self.passing is None or kind in _NON_BODY_MESSAGES:
+        elif self.passing is None:
             return
         elif kind == "http.response.body":
             self.passing.on_chunk(message.get("body", b""))
             if not message.get("more_body", False):
                 self.passing.on_end()
                 self.passing = None  # the response is complete: a later error does not retract it
-        else:
+        elif kind in _FILE_MESSAGES:
             self.passing.on_skipped_body()
 
     def retract(self) -> None:

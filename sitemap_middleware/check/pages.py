@@ -125,7 +125,9 @@ def check_page(lastmod: str, response: Response, now: float) -> tuple[list[Probl
             problems.append(("page-type", f"the media type is {quoted(headers.media_type)}"))
         return problems, None, set()
     body, is_complete = decode_body(response.body, headers.codings, MAX_HTML_BYTES + 1)
-    html = parse_html(body, is_truncated=not (is_complete and response.is_complete), max_links=_MAX_LINKS)
+    html = parse_html(
+        body, headers.charset, is_truncated=not (is_complete and response.is_complete), max_links=_MAX_LINKS
+    )
     links = {check_loc(resolved(response.url, link).partition("#")[0]).page.rstrip("/") for link in html.links}
     return [*problems, *_html_problems(response.url, lastmod, headers, html, now)], html.digest, links
 

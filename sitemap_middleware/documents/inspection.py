@@ -189,7 +189,7 @@ class ServiceInspection:
         """Counters since the process started, and gauges. `figures.FIGURES` has both."""
         sitemaps = self._publisher.sitemaps()
         return {
-            "seen": self.tracker.buffer.seen + self.tracker.repeated,
+            "seen": self.tracker.buffer.seen,
             "dropped": self.tracker.buffer.dropped,
             "merged": self._ingester.merged,
             "refused": self._ingester.refused,

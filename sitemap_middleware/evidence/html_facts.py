@@ -8,6 +8,7 @@ digest of a part would change with what surrounds the part.
 from __future__ import annotations
 
 import codecs
+import encodings.aliases
 import re
 from contextlib import suppress
 from datetime import date, datetime
@@ -27,6 +28,18 @@ MAX_LINKS: Final = 64
 """Links that are read at the beginning of a page, and as many at its end, where sites link to their main pages."""
 
 _MAX_URL_CHARS: Final = 2048
+_PRESCANNED_BYTES: Final = 1024
+"""Where a charset may be declared."""
+_CHARSET: Final = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([a-zA-Z0-9_:.-]{1,40})", re.IGNORECASE)
+_BOMS: Final = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+_ASCII_CODECS: Final = frozenset(
+    {"utf_8", "latin_1", "iso8859_2", "iso8859_5", "iso8859_7", "iso8859_9", "iso8859_15", "koi8_r", "koi8_u"}
+    | {f"cp125{number}" for number in range(9)}
+    | {"big5", "euc_jp", "euc_kr", "cp949", "gb18030", "gb2312", "gbk", "iso2022_jp", "shift_jis", "cp932", "tis_620"}
+)
+"""The codecs of charsets in which ASCII text, such as a meta tag, reads the same; by the modules of `encodings`."""
+for _codec in _ASCII_CODECS:
+    codecs.lookup(_codec)  # imports it: a page must not have the thread that parses it import one
 _NO_TEXT: Final = re.compile(r"[\0-\x08\x0e-\x1f\ufffd]")
 _XML_TEXT_ELEMENT: Final = re.compile(r"<((script|style|title|textarea|iframe|noframes)(?:\s[^<>]*)?)/>")
 """An element of XHTML that has no content, and would hold all that follows if it were HTML."""
@@ -83,6 +96,7 @@ class HtmlFacts(NamedTuple):
 
 def parse_html(
     body: bytes,
+    charset: str | None = None,
     *,
     path: str = "",
     is_truncated: bool = False,
@@ -92,14 +106,15 @@ def parse_html(
 ) -> HtmlFacts:
     """Parse an HTML body, or the beginning of one, in bounded time.
 
-    `path` is the page's own. `is_xml` says whether browsers read it as XML, `max_links` how many links are read from
-    its beginning and from its end, and `wanted` whether its images and versions are.
+    `charset` is that of the Content-Type, and `path` the page's own. `is_xml` says whether browsers read it as XML,
+    `max_links` says how many links are read from its beginning and from its end, and `wanted` whether its images and
+    versions are.
     """
     unread = ""
     if is_truncated or len(body) > MAX_HTML_BYTES:
         unread = f"is larger than {MAX_HTML_BYTES // 1024:,} kB"
         body = body[:KEPT_BODY_BYTES]
-    text = decode_html(body)
+    text = decode_html(body, charset)
     text, reason = _bounded(_XML_TEXT_ELEMENT.sub(r"<\1></\2>", text) if is_xml else text)
     unread = unread or reason
     tree = LexborHTMLParser(text)
@@ -157,23 +172,32 @@ def _depth(text: str) -> int:
     return deepest
 
 
-def decode_html(body: bytes) -> str:
-    """Decode a body as UTF-16 if its first bytes show that, else as UTF-8.
+def decode_html(body: bytes, charset: str | None) -> str:
+    """Decode a body by its byte order mark, the header's charset, its meta tag, or else as UTF-8.
 
-    In the other charsets of HTML, ASCII text such as a meta tag reads the same; of other text enough is left to compare
-    it with itself.
+    That is the order of WHATWG HTML, "determining the character encoding". A charset in which ASCII text reads
+    otherwise does not count, but for UTF-16 in a header, because a meta tag that can be read is not in it.
     """
-    codec = "utf-8"
-    if body.startswith(codecs.BOM_UTF16_LE) or body[1:4:2] == b"\0\0":
-        codec = "utf-16-le"
-    elif body.startswith(codecs.BOM_UTF16_BE) or body[:3:2] == b"\0\0":
-        codec = "utf-16-be"
-    return body.decode(codec, "replace").removeprefix("\ufeff")
+    for mark, name in _BOMS:
+        if body.startswith(mark):
+            return body[len(mark) :].decode(name, "replace")
+    start = body[:_PRESCANNED_BYTES]
+    if charset and b"\0" in start and _ascii_codec(charset) is None:  # UTF-16 has more names, such as "unicode"
+        return body.decode("utf-16-be" if charset.lower().endswith("be") else "utf-16-le", "replace")
+    labels = [charset or "", *(match[1].decode("ascii") for match in _CHARSET.finditer(start))]
+    return body.decode(next(filter(None, map(_ascii_codec, labels)), "utf-8"), "replace")
 
 
-def is_text(body: bytes) -> bool:
+def _ascii_codec(charset: str) -> str | None:
+    """One of `_ASCII_CODECS`, or None if the charset has none of them."""
+    name = encodings.normalize_encoding(charset.lower())
+    codec = encodings.aliases.aliases.get(name, name)
+    return codec if codec in _ASCII_CODECS else None
+
+
+def is_text(body: bytes, charset: str | None) -> bool:
     """Whether the start of a body is text that a browser shows, and not bytes in some content coding."""
-    text = decode_html(body[:KEPT_BODY_BYTES])
+    text = decode_html(body[:KEPT_BODY_BYTES], charset)
     return bool(text) and _NO_TEXT.search(text) is None
 
 

@@ -74,6 +74,12 @@ class ResponseHeaders:
         return self.get_last("content-type").partition(";")[0].strip().lower()[:127]
 
     @property
+    def charset(self) -> str | None:
+        """The charset of the Content-Type, or None."""
+        match = re.search(r";\s*charset\s*=\s*\"?([a-zA-Z0-9_:.-]{1,40})", self.get_last("content-type"), re.IGNORECASE)
+        return match[1] if match else None
+
+    @property
     def codings(self) -> tuple[str, ...]:
         """The content codings (RFC 9110, section 8.4), in the order in which they were applied."""
         values = ",".join(self.get_all("content-encoding")).lower().split(",")

@@ -30,6 +30,9 @@ UNREADABLE_FILE_REASON: Final = "was sent as a file that could not be read"
 
 _MAX_URL_CHARS: Final = 2048
 
+_BROTLI_PIECE_BYTES: Final = 64
+"""Bytes that are decoded at a time, because the library decodes all that it is given, however large that becomes."""
+
 _SIGN_IN_URL: Final = re.compile(
     r"""
     (?<![a-z])(?:log|sign)[-_]?(?:in|on|up)(?![a-z])
@@ -128,16 +131,16 @@ def parse_response(
 
 def _read_html(captured: CapturedResponse, headers: ResponseHeaders, path: str, wanted: Wanted) -> HtmlFacts | None:
     """What a sampled body says; None if its head cannot be read: it may be cut, or bytes in some content coding."""
-    sample, codings = captured.body or b"", headers.codings
+    sample, codings, charset = captured.body or b"", headers.codings, headers.charset
     body, is_complete = sample, not captured.is_truncated
     if codings:
         body, is_complete = decode_body(sample, codings, MAX_HTML_BYTES)
     is_xml = headers.media_type != "text/html"
-    html = parse_html(body, path=path, is_truncated=not is_complete, is_xml=is_xml, wanted=wanted)
+    html = parse_html(body, charset, path=path, is_truncated=not is_complete, is_xml=is_xml, wanted=wanted)
     if is_complete or not codings or html.noindex:
         return html
     is_cut = body != sample and len(body) < MAX_HTML_BYTES and not captured.is_truncated
-    return None if is_cut or not is_text(body) else html
+    return None if is_cut or not is_text(body, charset) else html
 
 
 def _refusal(
@@ -198,14 +201,20 @@ def decode_body(body: bytes, codings: Sequence[str], limit: int) -> tuple[bytes,
 def _decoded(body: bytes, coding: str, limit: int) -> tuple[bytes, bool]:
     """The decoded bytes up to the limit, and whether the compressed stream has ended."""
     if coding == "br":
-        decompressor = _brotli.Decompressor()
-        return decompressor.process(body)[:limit], decompressor.is_finished()
+        decompressor, decoded = _brotli.Decompressor(), b""
+        for start in range(0, len(body), _BROTLI_PIECE_BYTES):
+            decoded += decompressor.process(body[start : start + _BROTLI_PIECE_BYTES])
+            if len(decoded) >= limit:
+                break
+        return decoded[:limit], decompressor.is_finished()
     if coding == "zstd":
         stream = _zstd.ZstdDecompressor()
     elif coding == "gzip":
         stream = zlib.decompressobj(zlib.MAX_WBITS | 16)
     elif coding == "deflate":
-        stream = zlib.decompressobj()
+        # The zlib format, or the raw deflate stream that some servers send (RFC 9110, section 8.4.1.2).
+        is_raw = len(body) < 2 or body[0] & 15 != 8 or (body[0] << 8 | body[1]) % 31 != 0
+        stream = zlib.decompressobj(-zlib.MAX_WBITS if is_raw else zlib.MAX_WBITS)
     else:
         raise LookupError(coding)
     return stream.decompress(body, limit), stream.eof

@@ -80,16 +80,9 @@ def is_other_host(site: Site, request_host: str, scheme: str) -> bool:
 
 
 def is_site_host(site: Site, request_host: str, host: str) -> bool:
-    """Whether a host from a proxy's header is the site's or that of the request. It may lack the port."""
-    for scheme in (site.scheme, "http", "https"):
-        normal = normal_host(host, scheme)
-        if normal is not None and (
-            normal == site.host or normal in (normal_host(request_host, scheme), bare_host(request_host))
-        ):
-            return True
-        if normal is not None and bare_host(normal) == normal and is_same_site_host(normal, site.host):
-            return True
-    return False
+    """Whether a host from a proxy's header is the site's or that of the request, but for the port and a `www.`."""
+    normal = normal_host(host, site.scheme)
+    return normal is not None and any(is_same_site_host(normal, own) for own in (site.host, request_host.lower()))
 
 
 def bare_host(host: str) -> str:

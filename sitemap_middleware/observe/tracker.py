@@ -17,7 +17,6 @@ from ..http.header_rules import IgnoreReason
 from ..http.messages import Request
 from ..http.request_filter import IGNORE_REASONS
 from ..models import Site
-from ..routing.current_routes import AppRoutes
 from ..util import FaultLog, reset_after_fork
 from .buffer import ResponseBuffer
 from .sampler import BodySampler, content_length
@@ -76,7 +75,7 @@ class TrackedPage:
         tracker = self.tracker
         now = tracker.clock()
         if 0 <= now - self._second < 1 and self._last == (status, headers):
-            tracker.repeated += 1
+            tracker.buffer.seen += 1
             return None
         if exchange.is_useless():
             return None
@@ -85,7 +84,7 @@ class TrackedPage:
             tracker.ignored.count(self.path, reason)
             return None
         captured = self._captured(status, headers, request, now)
-        if captured is None or tracker.is_made_up(captured):
+        if captured is None:
             return None
         if tracker.must_read(captured):
             return PassingResponse(tracker, captured)
@@ -121,7 +120,6 @@ class Tracker:
     def __init__(
         self,
         buffer: ResponseBuffer,
-        app_routes: AppRoutes,
         clock: Callable[[], float],
         log_fault: FaultLog,
         ignore_reason: Callable[[Request], IgnoreReason | None],
@@ -133,9 +131,6 @@ class Tracker:
         self.ignore_reason = ignore_reason
         self.sampler: BodySampler = BodySampler()
         self.ignored: IgnoredRequests = IgnoredRequests()
-        self.repeated = 0
-        """Responses that repeated the last one of their page within one second, and so were not captured."""
-        self._app_routes = app_routes
         self.forget()
         reset_after_fork(self)
 
@@ -162,10 +157,6 @@ class Tracker:
         self.sampler.forget_all()
         self.forget()
 
-    def is_made_up(self, captured: CapturedResponse) -> bool:
-        """Whether the path is no page of the app's, so that strangers fill no memory with such paths."""
-        return captured.status != 200 and self._app_routes.table.find_route(captured.site, captured.path) is None
-
     def must_read(self, captured: CapturedResponse) -> bool:
         """Whether the body is to be read now. Bodies are read now and then, if they are HTML by their headers."""
         if captured.status != 200:  # the page that it answers with later may be another one
@@ -190,14 +181,13 @@ class PassingResponse:
         if self._captured is None:
             return
         if type(chunk) is not bytes:
-            copied = _copy_bytes(chunk, MAX_HTML_BYTES + 1)
-            if copied is None:
-                self.on_skipped_body()
+            if not isinstance(chunk, bytes | bytearray | memoryview):
+                self.on_skipped_body()  # the server will refuse the chunk, too
                 return
-            chunk = copied
+            chunk = bytes(chunk)  # a copy: the app may reuse its buffer
         self._chunks.append(chunk)
         self._size_bytes += len(chunk)
-        # Not at the end of the iteration: the process, or an endless body, may not get there.
+        # Not at the end of the iteration: a test client, or an endless body, may not get there.
         if self._size_bytes > MAX_HTML_BYTES or self._size_bytes == content_length(self._captured.headers):
             self.on_end()
 
@@ -266,12 +256,3 @@ def _are_rereadable(headers: Any) -> bool:
     """Whether headers, and each pair of them, can be read here and again by the server."""
     is_collection = isinstance(headers, Collection) and not isinstance(headers, Mapping | str | bytes)
     return is_collection and all(isinstance(pair, list | tuple) for pair in headers)
-
-
-def _copy_bytes(chunk: Any, max_bytes: int) -> bytes | None:
-    """Copy the beginning of a buffer that the app may reuse; None if it is not a buffer."""
-    try:
-        with memoryview(chunk) as view, view.cast("B") as flat:
-            return flat[:max_bytes].tobytes()
-    except Exception:  # the server will refuse the chunk, too
-        return None

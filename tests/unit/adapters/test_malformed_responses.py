@@ -39,8 +39,6 @@ def asked_of_wsgi(app: Callable[..., Any]) -> Future[Response | None]:
 
 MALFORMED = {
     "text as body": (START, BODY | {"body": "text"}),
-    "body before the start": (BODY,),
-    "two starts": (START, START, BODY),
     "no status": ({"type": "http.response.start"}, BODY),
     "text as headers": (START | {"headers": [("content-type", "text/plain")]}, BODY),
     "nothing": (),

@@ -17,9 +17,14 @@ TEXT = b"".join(b"<p>%d</p>" % number for number in range(9000))
 LIMIT = 1024 * 1024
 
 
+def raw(data: bytes) -> bytes:
+    return zlib.compress(data)[2:-4]
+
+
 CODINGS = {
     "gzip": ("gzip", gzip.compress),
     "deflate": ("deflate", zlib.compress),
+    "raw deflate": ("deflate", raw),
     "zstd": ("zstd", response_parser._zstd.compress),
     "br": ("br", response_parser._brotli.compress),
 }

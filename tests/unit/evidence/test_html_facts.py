@@ -117,20 +117,27 @@ def test_what_a_page_states_of_its_modification(html: str, stated: str | None) -
 
 
 @pytest.mark.parametrize(
-    ("body", "text"),
+    ("body", "charset", "text"),
     [
-        ("<é".encode(), "<é"),
-        (b"\xef\xbb\xbf" + "<é".encode(), "<é"),
-        ("\ufeff<é".encode("utf-16-le"), "<é"),
-        ("\ufeff<é".encode("utf-16-be"), "<é"),
-        ("<é".encode("utf-16-le"), "<é"),
-        ("<é".encode("utf-16-be"), "<é"),
-        ("<é".encode("latin-1"), "<\ufffd"),
-        (b"", ""),
+        ("é".encode(), None, "é"),
+        ("é".encode("latin-1"), "latin-1", "é"),
+        (b"\xef\xbb\xbf" + "é".encode(), "latin-1", "é"),
+        ("\ufeffé".encode("utf-16-le"), None, "é"),
+        ("\ufeffé".encode("utf-16-be"), None, "é"),
+        (b'<meta charset="windows-1252">\x80', None, '<meta charset="windows-1252">€'),
+        (
+            b"<meta http-equiv=x content='text/html; charset=koi8-r'>\xc1",
+            None,
+            "<meta http-equiv=x content='text/html; charset=koi8-r'>а",
+        ),
+        (b"x", "no-such-charset", "x"),
+        (b"\xff", None, "\ufffd"),
+        (b"\x81\xe9", "windows-1252", "\ufffdé"),
+        (b" " * 1024 + b'<meta charset="windows-1252">\x80', None, " " * 1024 + '<meta charset="windows-1252">\ufffd'),
     ],
 )
-def test_html_is_read_as_utf_8_unless_it_shows_that_it_is_utf_16(body: bytes, text: str) -> None:
-    assert decode_html(body) == text
+def test_charset_comes_from_bom_header_meta_or_utf_8(body: bytes, charset: str | None, text: str) -> None:
+    assert decode_html(body, charset) == text
 
 
 NOINDEX = b'<meta name="robots" content="noindex"><link rel="canonical" href="/a">'
@@ -192,9 +199,11 @@ def test_of_a_body_that_is_cut_the_kept_part_is_read() -> None:
         assert parse_html(body, is_truncated=True).noindex is noindex
 
 
-@given(st.binary(max_size=2000) | st.text("<>/ab=\"' !-&;", max_size=500).map(str.encode))
-def test_any_bytes_can_be_read_and_come_to_the_same_twice(body: bytes) -> None:
-    assert parse_html(body) == parse_html(body)
+@given(
+    st.binary(max_size=2000) | st.text("<>/ab=\"' !-&;", max_size=500).map(str.encode), st.none() | st.text(max_size=10)
+)
+def test_any_bytes_can_be_read_and_come_to_the_same_twice(body: bytes, charset: str | None) -> None:
+    assert parse_html(body, charset) == parse_html(body, charset)
 
 
 @pytest.mark.parametrize(
