@@ -74,24 +74,6 @@ APPS = {
     "bepasty": App("bepasty_site", ("bepasty==1.2.2",), asking=frozenset({"/", "/+list"})),
     "Wagtail": App("wagtail_site", ("wagtail==8.0.1",)),
     "Fava": App("fava_site", ("fava==1.30.16",)),
-    "Flask-Admin": App("flask_admin_site", ("flask-admin[sqlalchemy]==2.2.1", "flask-sqlalchemy", "flask-login")),
-    "Flask-Admin, Werkzeug 2.3": App(
-        "flask_admin_site",
-        (
-            "flask-admin==1.6.1",
-            "flask==2.3.3",
-            "werkzeug==2.3.8",
-            "flask-sqlalchemy==3.0.5",
-            "flask-login==0.6.3",
-            "wtforms<3.1",
-            "setuptools<81",
-        ),
-    ),
-    "Flask-AppBuilder": App("flask_appbuilder_site", ("flask-appbuilder==5.3.0",)),
-    "Flask-AppBuilder, Werkzeug 2.2": App(
-        "flask_appbuilder_site",
-        ("flask-appbuilder==4.3.11", "flask==2.2.5", "werkzeug==2.2.3", "sqlalchemy<2", "setuptools<81"),
-    ),
 }
 
 if folder := os.environ.get("CTFD"):

@@ -248,12 +248,12 @@ def test_of_500_private_pages_none_is_ever_listed(protocol: str) -> None:
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
 def test_private_pages_are_never_listed_however_often_they_are_visited(protocol: str, method: str) -> None:
     random = Random(SEED)
-    private = dict(_private(random, 130, ["/posts/", "/static-"]))
+    private = dict(_private(random, 64, ["/posts/", "/static-"]))
     site = Club(protocol, [path for path in [*private, "/static-public"] if path.startswith("/static-")])
     site.answers = {**private, "/static-public": PUBLIC, "/posts/public": PUBLIC}
     for path in site.answers:
         site.visit(path)
-    for seconds in (0, 0, 1, 3, 5, 20, 100, 1000, 86_400):
+    for seconds in (0, 1, 5, 100, 86_400):
         site.clock.pass_(seconds)
         assert site.listed() == {"/static-public", "/posts/public"}
         for path in site.answers:
@@ -301,11 +301,10 @@ UNUSUAL: dict[str, Answer] = {
 
 
 @pytest.mark.slow
-@BOTH
 @pytest.mark.parametrize("verify", [True, False])
 @pytest.mark.parametrize("kind", UNUSUAL)
-def test_a_page_that_says_noindex_in_an_unusual_way_is_not_listed(protocol: str, kind: str, *, verify: bool) -> None:
-    site = Club(protocol, ["/static-secret", "/static-public"], verify=verify)
+def test_a_page_that_says_noindex_in_an_unusual_way_is_not_listed(kind: str, *, verify: bool) -> None:
+    site = Club("wsgi" if verify else "asgi", ["/static-secret", "/static-public"], verify=verify)
     site.answers = {
         **dict.fromkeys(["/static-secret", "/posts/secret"], UNUSUAL[kind]),
         **dict.fromkeys(["/static-public", "/posts/public"], PUBLIC),
@@ -317,7 +316,7 @@ def test_a_page_that_says_noindex_in_an_unusual_way_is_not_listed(protocol: str,
         assert site.listed() == {"/static-public", "/posts/public"}
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(12))
 @BOTH
 def test_no_learned_page_is_listed_before_its_html_was_read_whatever_workers_and_hosts_have_seen(
     protocol: str, seed: int
@@ -375,7 +374,7 @@ def test_a_learned_page_whose_headers_alone_were_seen_is_read_at_its_next_visit(
 )
 def test_a_page_that_returns_is_not_listed_by_its_headers_alone(protocol: str, gone: Answer, *, verify: bool) -> None:
     site = Club(protocol, [], verify=verify, streams=True)
-    hidden = dict(_private(Random(SEED), 60, ["/posts/"]))
+    hidden = dict(_private(Random(SEED), 24, ["/posts/"]))
     site.answers = dict.fromkeys(hidden, PUBLIC)
     for path in hidden:
         site.visit(path)

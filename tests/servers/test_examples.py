@@ -136,19 +136,6 @@ def test_first_sitemap_lists_public_pages_and_anonymous_visits_add_more(site: st
         assert reached == {**dict.fromkeys([*everything, "/sitemap.xml", "/robots.txt"], 200), **linked}
 
 
-@pytest.mark.parametrize("site", ["flask_site", "starlette_site"])
-def test_what_its_sitemap_learned_outlives_it_in_the_default_store(site: str, tmp_path: Path) -> None:
-    port, everything = free_port(), SITES[site].later
-    with running(site, tmp_path, port) as server:
-        for path in everything:
-            server.get(path)
-        server.stop()
-    assert (tmp_path / "sitemap.sqlite3").exists()
-    assert not (tmp_path / "instance").exists()
-    with running(site, tmp_path, port) as server:
-        assert until(server, everything) == everything
-
-
 def test_the_first_site_leads_from_its_home_page_to_the_report(starter: ModuleType, tmp_path: Path) -> None:
     port = free_port()
     with serving([*starter.SERVERS["flask"][1:], "--port", str(port)], tmp_path, port) as server:

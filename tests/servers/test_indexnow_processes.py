@@ -72,7 +72,7 @@ def test_a_worker_that_is_killed_while_it_sends_loses_nothing_and_repeats_nothin
             engine.take = answer  # type: ignore[method-assign]
             engine.received.clear()  # the worker died before it learned that
             until(lambda: (now := workers()) and not now & before, 60)
-            until(lambda: passes() or engine.received, 90)
+            until(lambda: passes() or engine.received, 90, every=1)
             for _ in range(5):
                 passes()
     assert engine.paths() == {"/items/oat": 1, "/items/spelt": 1}

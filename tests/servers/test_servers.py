@@ -222,8 +222,8 @@ def each(names: Iterable[str], *usual: str) -> pytest.MarkDecorator:
 
 @each(
     SERVERS,
-    *("gunicorn sync", "gunicorn --max-requests", "gunicorn gthread --preload", "gunicorn gevent --preload"),
-    *("uvicorn --workers --lifespan off", "hypercorn trio", "granian wsgi", "flask run --reload", "fastapi dev"),
+    *("gunicorn sync", "gunicorn --max-requests", "gunicorn gevent --preload"),
+    *("uvicorn --workers --lifespan off", "hypercorn trio", "granian wsgi", "flask run --reload"),
 )  # one of every kind of process, thread and loop
 def test_workers_serve_one_sitemap_through_restarts_and_stop_at_once(name: str, tmp_path: Path) -> None:
     launch, events = SERVERS[name]
@@ -259,7 +259,7 @@ HANGING = ("gunicorn sync", "gunicorn gthread", "gunicorn gevent", "gunicorn uvi
            "uvicorn --workers", "uvicorn --lifespan off", "hypercorn asyncio", "hypercorn trio", "granian asgi", "fastapi dev")  # fmt: skip
 
 
-@each(HANGING, "gunicorn gthread", "uvicorn --lifespan off", "granian asgi")
+@each(HANGING, "gunicorn gthread", "uvicorn --lifespan off")
 def test_values_that_hang_hold_up_the_end_no_longer_than_they_are_waited_for(name: str, tmp_path: Path) -> None:
     with SERVERS[name][0](tmp_path, SITE_VALUES=str(tmp_path / "asked")) as server, ThreadPoolExecutor(1) as crowd:
         visit(server, 1)

