@@ -38,7 +38,7 @@ from .no_sitemap_reasons import (
 from .publisher import Publisher
 from .responses import document_response, error_response, text_response
 from .robots import RobotsTxt
-from .xml import Document, without_old_news
+from .xml import Document
 
 FLUSH_WAIT_SECONDS: Final = 2.0
 """Seconds that a request for the sitemap waits for a flush, or a reading of the store, in progress: it may hang."""
@@ -202,7 +202,6 @@ class SitemapHandler:
 
     def _response(self, document: Document, request: Request, media_type: str = "application/xml") -> Response:
         now, max_age, tag = self.options.clock(), self.options.max_age, self.options.cache_tag
-        document = without_old_news(document, now)
         return document_response(document, request, now, max_age, tag, media_type=media_type)
 
     def _key_file(self, request: Request) -> Response | None:

@@ -119,9 +119,7 @@ class Publisher:
         is_fresh = generation == self._generation and 0 <= self._clock() - at < min(
             FRESH_SECONDS, self._options.max_age
         )
-        document = sitemap.in_memory(path) if is_fresh else None
-        # To remove what is no longer news takes too long here.
-        return None if document is None or (document.until or math.inf) <= self._clock() else document
+        return sitemap.in_memory(path) if is_fresh else None
 
     def look_for_loss(self, site: Site) -> None:
         """Begin anew if the store has lost what it held of a site, before own requests fill it again.

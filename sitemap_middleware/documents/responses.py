@@ -17,8 +17,6 @@ from .xml import Document
 
 HeaderFields = list[tuple[str, str]]
 
-_MAX_IF_NONE_MATCH_CHARS: Final = 4096
-"""How much of If-None-Match is read. Older versions of Werkzeug parse it in quadratic time."""
 _BODY_HEADERS: Final = frozenset(
     {"content-length", "content-encoding", "etag", "content-md5", "digest", "content-digest", "repr-digest"}
 )
@@ -45,8 +43,6 @@ def document_response(
     as_gzip = accepts_gzip(sent.get("accept-encoding", ""))
     tag = f"{document.etag}-gzip" if as_gzip else document.etag
     since = document.since if document.since <= now else None
-    if document.until is not None:
-        max_age = min(max_age, max(0, int(document.until - now)))
     fields = [
         ("ETag", f'"{tag}"'),
         ("Cache-Control", f"public, max-age={max_age}"),
@@ -58,7 +54,7 @@ def document_response(
     if since is not None:
         fields.append(("Last-Modified", formatdate(since, usegmt=True)))
     if not is_resource_modified(
-        http_if_none_match=sent.get("if-none-match", "")[:_MAX_IF_NONE_MATCH_CHARS],
+        http_if_none_match=sent.get("if-none-match"),
         http_if_modified_since=sent.get("if-modified-since"),
         etag=tag,
         last_modified=None if since is None else datetime.fromtimestamp(since, UTC),

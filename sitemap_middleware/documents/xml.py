@@ -15,10 +15,10 @@ from html import unescape
 from itertools import chain
 from typing import Final, NamedTuple
 
-from ..evidence.dates import timestamp_of_w3c, w3c
+from ..evidence.dates import w3c
 from ..http.urls import with_entities
 from ..models import SitemapUrl
-from ..protocol.extensions import MAX_NEWS, NAMESPACES, NEWS_SECONDS, Video
+from ..protocol.extensions import MAX_NEWS, NAMESPACES, Video
 from ..util import in_pieces
 
 MAX_ENTRIES: Final = 10_000
@@ -46,10 +46,6 @@ _URLSET: Final = (f"{_HEAD}<urlset {_NAMESPACE}>\n", "</urlset>\n")
 """What is before and after the entries of a document, if they are of the protocol alone."""
 _SITEMAPINDEX: Final = (f"{_HEAD}<sitemapindex {_NAMESPACE}>\n", "</sitemapindex>\n")
 """The same for an index."""
-_NEWS: Final = re.compile(
-    r"<news:news>.*?<news:publication_date>([^<]+)</news:publication_date><news:title>[^<]+</news:title></news:news>"
-)
-"""An article, as `render_url` writes it."""
 _ENTRY: Final = re.compile("<url><loc>([^<]*)</loc>(?:<lastmod>([^<]*)</lastmod>)?")
 
 
@@ -71,8 +67,6 @@ class Document(NamedTuple):
     """Since when it has been this document, in POSIX seconds: its Last-Modified."""
     news: int = 0
     """Articles."""
-    until: int | None = None
-    """When, in POSIX seconds, the first of its articles ceases to be news."""
     gzipped: bytes = b""
     """The XML, gzipped; empty while it is in the store."""
 
@@ -138,26 +132,6 @@ def joined(documents: Sequence[Document]) -> Document:
     entries = sum(document.entries for document in documents)
     lastmod = max((document.lastmod or "" for document in documents), default="")
     return urlset("", "".join(map(entries_of, documents)), entries, lastmod)
-
-
-def without_old_news(document: Document, now: float) -> Document:
-    """A document, which has its XML, as it is at a POSIX time: of an article that is no longer news, the page is left.
-
-    No provider is asked, and all processes do the same at the same second.
-    """
-    if document.until is None or now < document.until:
-        return document
-    ended: list[int] = []
-
-    def kept(article: re.Match[str]) -> str:
-        if (until := _end_of_news(article[1])) > now:
-            return article[0]
-        ended.append(until)
-        return ""
-
-    body = _NEWS.sub(kept, entries_of(document))
-    changed = urlset(document.name, body, document.entries, document.lastmod or "")
-    return changed._replace(since=max(document.since + 1, *ended))
 
 
 def etag_of(xml: bytes) -> str:
@@ -238,18 +212,13 @@ def numbered(name: str, number: int) -> str:
     return name if number == 1 else f"{name.removesuffix('-1')}-{number}"
 
 
-def _end_of_news(published: str) -> int:
-    return timestamp_of_w3c(published) + NEWS_SECONDS
-
-
 def urlset(name: str, body: str, entries: int, lastmod: str) -> Document:
     """A document of entries, which declares the namespaces that they use: none if they are of the protocol alone."""
     head, tail = _URLSET
     used = [prefix for prefix in NAMESPACES if f"<{prefix}:" in body]
     declared = "".join(f' xmlns:{prefix}="{NAMESPACES[prefix]}"' for prefix in used)
     document = compressed(name, f"{head[:-2]}{declared}>\n{body}{tail}", entries, lastmod)
-    news = [_end_of_news(published) for published in _NEWS.findall(body)] if "news" in used else []
-    return document._replace(news=len(news), until=min(news, default=None))
+    return document._replace(news=body.count("<news:news>"))
 
 
 def entries_of(document: Document) -> str:
