@@ -13,6 +13,7 @@ import weakref
 from collections.abc import Callable
 from typing import Final
 
+from ..evidence.merge import CONFIRMATION_SECONDS
 from ..exceptions import StoreError
 from ..http.captured_response import CapturedResponse
 from ..util import ForkSafeLock, reset_after_fork
@@ -181,9 +182,11 @@ class ResponseBuffer:
 def _key_of(captured: CapturedResponse) -> tuple[object, ...]:
     """Identifies a response among those that wait: of one kind, the latest counts.
 
-    Our own requests for a page are kept apart, because they are compared with each other.
+    Our own requests for a page are kept apart, because they are compared with each other; and so are other answers
+    than 200 of different minutes, of which one confirms the other.
     """
-    kind = captured.status, captured.is_doubtful, captured.body is None
+    minute = None if captured.status == 200 else captured.at // CONFIRMATION_SECONDS
+    kind = captured.status, captured.is_doubtful, captured.body is None, minute
     return (*captured.page_key, *kind, captured.at if captured.is_probe else None)
 
 
