@@ -344,9 +344,8 @@ class Prober:
             if not 0 <= now - began < seconds or queue.is_paused(now):
                 break
             path = queue.next_path(math.inf)
-            lease = partial(
-                self._lease, site, f"request {path}", of=f"/{now}"
-            )  # this worker cannot take it again either
+            # The lease is in the name of this request, so that this worker cannot take it again either.
+            lease = partial(self._lease, site, f"request {path}", of=f"/{now}")
             if queue.take(path) and lease(RETRY_SECONDS):
                 running.start(path, now)
                 if self._clock() - now < PROBE_TIMEOUT_SECONDS:
