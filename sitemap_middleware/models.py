@@ -84,6 +84,8 @@ class Provider:
     It returns one item for each of the routes that the items were pages of when they were last read. Until they were
     read, the provider's own routes match no path.
     """
+    unrouted: Callable[[], Collection[str]] = tuple
+    """Returns decoded paths that its items named when they were last read, and that no route has."""
 
 
 class Version(NamedTuple):

@@ -154,7 +154,9 @@ class Explanation:
             lines.append(f"route: {self.route.path} ({self.route.endpoint})")
         if self.unlinked:
             lines.append(f"links: {UNLINKED}")
-        lines += [f"values: {skipped}" for skipped in self.skipped]
+        provider = self.route and self.route.settings.values
+        name = provider.place if provider and provider.examples else "values"
+        lines += [f"{name}: {skipped}" for skipped in self.skipped]
         if self.ignored:
             lines.append(f"ignored: {self.ignored}")
         return "\n".join(lines)

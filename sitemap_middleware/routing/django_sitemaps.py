@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import date, datetime
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
 from django.conf import settings
@@ -29,6 +29,9 @@ from .route_discovery import check_params
 
 SETTING = "SITEMAP_SITEMAPS"
 
+_MAX_UNROUTED: Final = 1000
+"""Locations that lead to no view and that are remembered, to be explained."""
+
 
 class SitemapSection:
     """The pages of one `Sitemap`: a provider, and settings of the static routes among its locations.
@@ -39,11 +42,14 @@ class SitemapSection:
     def __init__(self, name: str, sitemap: Any) -> None:
         self.name: str = re.sub(r"\W", "_", name)
         self._sitemap = sitemap
-        self.provider: Provider = Provider(self._items, f"{SETTING}[{name!r}]", examples=self._examples)
+        self.provider: Provider = Provider(
+            self._items, f"{SETTING}[{name!r}]", examples=self._examples, unrouted=lambda: self._unrouted
+        )
         self.static_settings: Mapping[str, RouteSettings] = {}
         """The settings of static routes, by path. Replaced when the sitemap was read to its end."""
         self.routes: Mapping[str, str] = {}
         """The routes with parameters that its locations lead to, as in `ResolverMatch.route`, and a path of each."""
+        self._unrouted: Collection[str] = ()
 
     def route(self, prefix: str, host: str | None) -> Route:
         """The route that stands for all views with pages in this sitemap."""
@@ -68,6 +74,7 @@ class SitemapSection:
         """The pages of views with parameters. Views that are decorated to be excluded or enumerated are left out."""
         static: dict[str, RouteSettings] = {}
         routes: dict[str, str] = {}
+        unrouted = set[str]()
         with _plain_urls():
             sitemap = self._instance()
             site = get_current_site(SimpleNamespace(get_host=_host))
@@ -86,10 +93,12 @@ class SitemapSection:
                         continue
                     if match is not None:
                         routes.setdefault(match.route, path)
+                    elif len(unrouted) < _MAX_UNROUTED:
+                        unrouted.add(path)
                     entry = Entry({self.name: path if match else url["location"]}, **fields)
                     entry.__dict__["version"] = version
                     yield entry
-        self.routes = routes
+        self.routes, self._unrouted = routes, unrouted
         if static != self.static_settings:
             self.static_settings = static
 
@@ -196,7 +205,8 @@ class _LocationBuilder:
         check_params(params, self.parameter_names, self.parameter_names)
         path = str(params[self._section.name])
         if not path.startswith("/"):
-            raise ValueError(f"{path} leads to no view of the project")
+            location = urlsplit(path)._replace(scheme="", netloc="").geturl()
+            raise ValueError(f"{location} leads to no view of the project")
         return self._prefix + path
 
     def matches(self, path: str) -> bool:

@@ -303,7 +303,10 @@ def test_locations_that_lead_nowhere_are_left_out_and_named() -> None:
     project = Project(SITE, SITEMAP_SITEMAPS={"lost": Lost})
     assert project.listed() == ["/", "/about/", "/posts/first/"]
     assert project.middleware.stats()["skipped"] == 2
+    lost = project.middleware.explain("/nowhere/")
+    assert lost.reason == "SITEMAP_SITEMAPS['lost'] includes it, but it leads to no view of the project"
     skipped = str(project.middleware.explain("/posts/first/"))
+    assert "/posts/first/ is listed: SITEMAP_SITEMAPS['lost'] includes it, and no response forbids it" in skipped
     assert "/nowhere/ leads to no view" in skipped
     assert "?page=2 leads to no view" in skipped
 
