@@ -79,7 +79,7 @@ def crawlers(
     if as_json:
         click.echo(report.as_json())
     elif not html:
-        _print(report)
+        _print(report, verified=verify)
     print_notes(report.notes)
     for problem in report.problems:
         CommandError(problem).show()
@@ -102,12 +102,14 @@ def _listed_by_app(app: Any, base_url: str | None) -> Iterator[tuple[list[str], 
         yield [line.url for line in target.service.url_report(snapshots[:1], notes) if line.listed], reason_of, notes
 
 
-def _print(report: CrawlReport) -> None:
+def _print(report: CrawlReport, *, verified: bool) -> None:
     out = console()
     read = report.lines.get("read", 0)
-    counts = f"visits of crawlers {report.visits:,}, wasted {report.wasted:,}, fake {report.fake:,}"
-    print_line(out, f"{counts}, lines read {read:,}", "bold")
-    for _, title, columns, rows in report.for_people():
+    fake = f", fake {report.fake:,}" if verified else ""
+    print_line(
+        out, f"visits of crawlers {report.visits:,}, wasted {report.wasted:,}{fake}, lines read {read:,}", "bold"
+    )
+    for _, title, columns, rows in report.for_people(verified=verified):
         if title != "by crawler":
             out.print()
             print_line(out, title, "bold")
@@ -118,7 +120,6 @@ def _print(report: CrawlReport) -> None:
             table.add_column(column, justify="right" if isinstance(cell, int) else "left", overflow="fold")
         for row in rows[:_MAX_LINES]:
             table.add_row(*map(_cell, row))
-        out.width = max(out.width, 0 if out.is_terminal else out.measure(table).maximum)
         out.print(table)
         if len(rows) > _MAX_LINES:
             print_line(out, f"and {len(rows) - _MAX_LINES:,} more: --json prints all")

@@ -222,7 +222,6 @@ def _print_routes(reports: Sequence[RouteReport]) -> None:
         ]
         style = "yellow" if report.undecided or report.unmatched else "" if report.verdict.listed else "dim"
         table.add_row(*(Text(printable(cell)) for cell in cells), style=style)
-    out.width = max(out.width, 0 if out.is_terminal else out.measure(table).minimum)
     out.print(table)
 
 

@@ -18,8 +18,8 @@ from rich.text import Text
 
 from ..evidence.dates import timestamp_of
 
-PLAIN_WIDTH_COLUMNS: Final = 120
-"""Width of tables that do not go to a terminal, so that they are the same everywhere."""
+PLAIN_WIDTH_COLUMNS: Final = 1_000_000
+"""Width of what does not go to a terminal: no line of a table is broken for programs."""
 
 _INDENT: Final = "    "
 

@@ -15,7 +15,7 @@ from enum import StrEnum
 from functools import cached_property
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Any, Final
-from urllib.request import Request, urlopen
+from urllib.request import Request, getproxies, urlopen
 
 from ..exceptions import SitemapError
 from .known_crawlers import Crawler
@@ -104,11 +104,11 @@ class Identities:
         """Find out whose these addresses are: many at once, because each may wait for DNS."""
         wanted = dict.fromkeys(senders)
         new = [sender for sender in wanted if sender not in self._known]
+        # A proxy needs no DNS here. Without either, each attempt would only wait for an answer that does not come.
+        can_fetch = self._asks_network and (self._dns_works or bool(getproxies()))
         for url in (url for crawler, _ in new for url in crawler.range_urls):
             if url not in self._ranges:
-                self._ranges[url] = self._fetch_ranges(url) if self._asks_network else None
-        if self._asks_network and any(crawler.dns_suffixes for crawler, _ in new):
-            _ = self._dns_works  # before the threads need it
+                self._ranges[url] = self._fetch_ranges(url) if can_fetch else None
         with ThreadPoolExecutor(_LOOKUPS_AT_ONCE) as pool:
             self._known.update(zip(new, pool.map(self._identity, new), strict=True))
         return self._known
@@ -130,18 +130,17 @@ class Identities:
         if any(address in network for networks in ranges for network in networks or ()):
             return Identity.VERIFIED
         if crawler.dns_suffixes and self._asks_network:
-            found = _ask_dns(crawler.dns_suffixes, address)
-            return Identity.UNVERIFIED if found is Identity.FAKE and not self._dns_works else found
+            return _ask_dns(crawler.dns_suffixes, address) if self._dns_works else Identity.UNVERIFIED
         return Identity.FAKE if ranges and None not in ranges else Identity.UNVERIFIED
 
     @cached_property
     def _dns_works(self) -> bool:
-        """Whether DNS knows a name of the web. Where it is filtered it denies all, which proves nothing."""
+        """Whether DNS knows a name of the web. Where it is filtered it denies all, which proves nothing, or waits."""
         try:
             return bool(socket.getaddrinfo(_KNOWN_HOST, None))
         except OSError:
             self.problems.append(
-                f"DNS does not know {_KNOWN_HOST} here, so what it denies proves nothing: such visits are unverified"
+                f"DNS does not know {_KNOWN_HOST} here, so nobody was asked by DNS: such visits are unverified"
             )
             return False
 

@@ -37,7 +37,8 @@ _NOT_MODIFIED: Final = 304
 _DAY_SECONDS: Final = 24 * 60 * 60
 
 
-_FIGURES: Final = ("visits", "pages", "redirects", "errors", "parameters", "verified", "unverified", "fake")
+_IDENTITIES: Final = tuple(identity.value for identity in Identity)
+_FIGURES: Final = ("visits", "pages", "redirects", "errors", "parameters", *_IDENTITIES)
 """Of one crawler. `visits` and what follows count all but the fake ones, `pages` the different ones that it got."""
 
 _PAGE_COLUMNS: Final = ("visits", "status", "path", "crawlers")
@@ -91,10 +92,15 @@ class CrawlReport:
         more = {"lines": self.lines, "notes": self.notes, "problems": self.problems}
         return json.dumps(lists | self.figures | more, indent=2)
 
-    def for_people(self) -> list[Table]:
-        """The lists that people see: what is by crawler and something else has a column for each crawler."""
+    def for_people(self, *, verified: bool) -> list[Table]:
+        """The lists that people see: what is by crawler and something else has a column for each crawler.
+
+        Columns that say nothing are left out: those without text, and unless addresses were verified, what that tells.
+        """
         tables = [
-            _crossed(table) if set(table.columns) > {"crawler", "visits"} and len(table.columns) == 3 else table
+            _crossed(table)
+            if set(table.columns) > {"crawler", "visits"} and len(table.columns) == 3
+            else _without_columns(table, () if verified else _IDENTITIES)
             for table in self.tables
         ]
         return [table for table in tables if table.rows or ":" in table.title]
@@ -116,17 +122,21 @@ def crawl_report(
         logs: paths of files; `-` is standard input.
         listed: the URLs of the sitemap; None if it is not known.
         since: POSIX seconds. Earlier visits do not count.
-        host: if lines name hosts, those of others do not count. Default: the host of the listed URLs, if they have one.
+        host: if lines name hosts, those of others do not count. Default: the host of most of the listed URLs; those of
+            other hosts do not count.
         reason_of: says why a page is not listed, given its decoded path.
     """
     pages: dict[str, str] | None = None
+    elsewhere = 0
     if listed is not None:
-        pages, hosts = {}, set[str]()
+        by_host: defaultdict[str, dict[str, str]] = defaultdict(dict)
         for url in listed:
             url_host, path, query = _page_of_url(url)
-            pages[f"{path}?{query}" if query else path] = url
-            hosts.add(url_host)
-        host = host or (hosts.pop() if len(hosts) == 1 else "")
+            by_host[_site_of_host(url_host)][f"{path}?{query}" if query else path] = url
+        largest = max(by_host, key=lambda name: len(by_host[name]), default="")
+        host = host or largest
+        pages = by_host.pop(_site_of_host(host) if _site_of_host(host) in by_host else largest, {})
+        elsewhere = sum(map(len, by_host.values()))
     counter = VisitCounter(since, host, pages)
     problems: list[str] = []
     visits = _visits_of_crawlers(logs, counter, problems, on_progress)
@@ -135,6 +145,10 @@ def crawl_report(
         for hit, crawler in batch:
             counter.add(hit, crawler, known[crawler, hit.address])
     report = counter.report(reason_of)
+    if elsewhere:
+        report.notes.append(
+            f"listed URLs of other hosts, which do not count: {elsewhere:,}; --host chooses another one"
+        )
     report.notes += identities.problems
     report.problems += problems
     return report
@@ -303,8 +317,11 @@ class VisitCounter:
         missing = _not_listed(lists["pages"], listed, reason_of)
         of_all = f"of {len(listed):,}"
         pages = len({row[2] for row in failing})
+        rows = "" if pages == len(failing) else ", with a line for each status"
         return [
-            Table("listed_failing", f"listed, and no crawler got them: {pages:,} {of_all}", _PAGE_COLUMNS, failing),
+            Table(
+                "listed_failing", f"listed, and no crawler got them: {pages:,} {of_all}{rows}", _PAGE_COLUMNS, failing
+            ),
             Table("never_crawled", f"listed, and never requested: {len(never):,} {of_all}", ("URL",), never),
             Table("not_listed", f"crawled, and not listed: {len(missing):,}", _NOT_LISTED_COLUMNS, missing),
         ]
@@ -335,6 +352,17 @@ def _crossed(table: Table) -> Table:
     names = [name for name, _ in totals.most_common()]
     rows = [(value, *(visits[name] for name in names)) for value, visits in found.items()]
     return Table(table.name, table.title, (what, *names), rows)
+
+
+def _without_columns(table: Table, hidden: Collection[str]) -> Table:
+    """A table without hidden columns, and without those that have no text in any row."""
+    kept = [
+        number
+        for number, column in enumerate(table.columns)
+        if column not in hidden and any(row[number] != "" for row in table.rows)
+    ]
+    rows = [[row[number] for number in kept] for row in table.rows]
+    return table._replace(columns=[table.columns[number] for number in kept], rows=rows)
 
 
 def _not_listed(

@@ -133,6 +133,16 @@ def test_lines_of_other_hosts_do_not_count(sitemap_file: Path, tmp_path: Path) -
     assert (found["crawlers"][0]["visits"], found["lines"]["other hosts"]) == (1, 2)
 
 
+def test_listed_urls_of_other_hosts_do_not_count(sitemap_file: Path, tmp_path: Path) -> None:
+    text = sitemap_file.read_text().replace("</urlset>", "<url><loc>https://shop.example/rye</loc></url></urlset>")
+    sitemap_file.write_text(text)
+    log = write_log(tmp_path / "access.log", "combined", [Hit("/rye")])
+    result = run(log, "--sitemap", sitemap_file, "--json")
+    assert json.loads(result.stdout)["listed"] == len(LISTED)
+    assert "listed URLs of other hosts, which do not count: 1" in result.stderr
+    assert report(log, "--sitemap", sitemap_file, "--host", "shop.example")["never_crawled"] == []
+
+
 def test_a_listed_page_that_answers_with_errors_was_requested(sitemap_file: Path, tmp_path: Path) -> None:
     hits = [
         Hit("/"),
@@ -248,7 +258,8 @@ def test_dns_and_published_ranges_tell_fakes(network: set[str], tmp_path: Path) 
 def test_dns_that_is_filtered_calls_nobody_fake(known: set[str], network: set[str], tmp_path: Path) -> None:
     known.clear()
     result = run(write_log(tmp_path / "access.log", "combined", SENDERS), "--verify", "--json")
-    assert identities(json.loads(result.stdout)) == {"Googlebot": (0, 5, 0), "GPTBot": (1, 0, 1)}
+    assert identities(json.loads(result.stdout)) == {"Googlebot": (0, 5, 0), "GPTBot": (0, 2, 0)}
+    assert network == set(), "which would wait for DNS, or not know the host"
     assert "DNS does not know developers.google.com here" in result.stderr
 
 
@@ -329,7 +340,9 @@ def test_the_page_of_html_needs_nothing_else_and_escapes(sitemap_file: Path, tmp
 
 def test_text_has_the_figures(sitemap_file: Path, tmp_path: Path) -> None:
     text = run(write_log(tmp_path / "access.log", "combined", TRUTH), "--sitemap", sitemap_file).stdout
-    assert "visits of crawlers 16, wasted 3, fake 0, lines read 20" in text
+    assert "visits of crawlers 16, wasted 3, lines read 20" in text
+    assert "fake" not in text
+    assert "reason" not in text
     assert "listed, and never requested: 1 of 4" in text
     assert "crawled, and not listed: 2" in text
     assert "https://bakery.example/new" in text
