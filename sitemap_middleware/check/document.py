@@ -193,7 +193,9 @@ class Document:
         fields, extensions = self._fields(element, _URL_FIELDS)
         checked = check_loc(fields["loc"].text if "loc" in fields else "")
         links = [extension for extension in extensions if extension.name == LINK]
-        versions, located = check_versions(links, checked)
+        versions, default, located = check_versions(links, checked)
+        if default:
+            self._run.default_versions.add(default)
         for problem, where in chain(check_extensions(extensions, checked, self._run.now), located):
             self._add(problem, where, checked.url)
         self._articles += any(extension.name == f"{NEWS} news" for extension in extensions)
@@ -215,7 +217,10 @@ class Document:
     ) -> None:
         """Report what is wrong with the URL of a page, and add it to the run."""
         if self._leads_somewhere(checked, where):
-            url = ListedUrl(checked.url, checked.page, self._listed.url, where.line, is_extended, versions, **hints)
+            is_elsewhere = bool(self._host) and checked.host != self._host
+            url = ListedUrl(
+                checked.url, checked.page, self._listed.url, where.line, is_extended, versions, is_elsewhere, **hints
+            )
             if (problem := self._run.add_url(url)) is not None:
                 self._add(problem, where, checked.url)
 

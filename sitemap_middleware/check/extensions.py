@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from ..evidence.dates import CLOCK_SKEW_SECONDS
 from ..http.urls import MAX_LOC_CHARS
 from ..protocol.extensions import MAX_CHARS, MAX_DURATION_SECONDS, MAX_IMAGES, MAX_TAGS, NAMESPACES, NEWS_SECONDS
-from ..protocol.language_codes import hreflang_fault, is_news_language
+from ..protocol.language_codes import X_DEFAULT, hreflang_fault, is_news_language
 from .findings import Problem, quoted
 from .reader import Element
 from .values import CheckedLoc, check_lastmod, check_loc
@@ -216,8 +216,11 @@ _MAX_LINK_CHARS: Final = MAX_LOC_CHARS + 100
 """Characters of an attribute that are looked at. No valid one is longer."""
 
 
-def check_versions(links: Sequence[Element], page: CheckedLoc) -> tuple[frozenset[str], list[Located]]:
-    """Return the versions that the links of an entry name, as `CheckedLoc.page`, and what is wrong with them."""
+def check_versions(links: Sequence[Element], page: CheckedLoc) -> tuple[frozenset[str], str, list[Located]]:
+    """Return the versions that the links of an entry name, as `CheckedLoc.page`, and what is wrong with them.
+
+    In between is the one that is for all other languages, and for none of its own; empty if there is none.
+    """
     located, versions, by_code = list[Located](), set[str](), dict[str, str]()
     first: Element | None = None
     for link in links:
@@ -231,7 +234,8 @@ def check_versions(links: Sequence[Element], page: CheckedLoc) -> tuple[frozense
                 located.append((("hreflang-duplicate", f"{by_code[code]} is {code}, too"), link))
     if first is not None and page.host and page.page not in versions:
         located.append((("hreflang-self-missing", "the versions of the page do not name the page itself"), first))
-    return frozenset(versions), located
+    default = by_code.pop(X_DEFAULT, "")
+    return frozenset(versions), "" if default in by_code.values() else default, located
 
 
 @lru_cache(4096)  # the pages of a cluster often follow each other, and have the same links

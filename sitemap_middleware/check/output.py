@@ -49,7 +49,14 @@ def summary(result: Result) -> str:
     """Say how much was read, and how many findings there are."""
     found = ", ".join(_counted(number, severity) for severity, number in result.by_severity().items() if number)
     urls, documents = _counted(len(result.urls), "URL"), _counted(result.documents, "document")
-    pages = f", {_counted(result.pages, 'page')} requested" if result.pages else ""
+    requested = len(result.requested)
+    if requested < result.listed_pages:
+        pages = (
+            f", {requested:,} of {_counted(result.listed_pages, 'page')} requested (--pages all requests every page)"
+        )
+    else:
+        pages = f", {_counted(requested, 'page')} requested"
+    pages = pages if requested else ""
     return f"{urls} in {documents}{pages}: {found or 'nothing found'}"
 
 

@@ -69,7 +69,7 @@ class PageChecks:
         if robots is not None and not robots.allows(url):
             return [("page-robots", f"{robots.url} forbids it")]
         response = await self._client.get(url, MAX_HTML_BYTES + 1)
-        if response.failure in _NOT_REQUESTED:
+        if response.failure in _NOT_REQUESTED or (listed.is_elsewhere and not response.status):
             return []
         problems, digest, links = await asyncio.to_thread(check_page, listed.lastmod, response, self._run.now)
         pages = self._run.pages

@@ -55,6 +55,8 @@ class ListedUrl:
     is_extended: bool
     """Whether its entry has images, videos or news."""
     versions: frozenset[str]
+    is_elsewhere: bool = False
+    """Whether it is on another host than its document, which is reported."""
     lastmod: str = ""
     """As written, like `changefreq` and `priority`."""
     changefreq: str = ""
@@ -85,6 +87,8 @@ class Run:
         self.is_complete = True
         self.urls: list[ListedUrl] = []
         self.pages: dict[str, ListedUrl] = {}
+        self.default_versions: set[str] = set()
+        """The pages that are a version for all other languages (`x-default`)."""
         self.known_findings = 0
         self.keys: set[str] = set()
         """Of all findings, also beyond the limit."""
@@ -149,7 +153,7 @@ class Run:
             return "loc-duplicate", f"the URL is listed in line {first.line}, too"
         if url.is_extended or first.is_extended:
             return None
-        return "loc-duplicate-elsewhere", "another document lists the URL, too"
+        return "loc-duplicate-elsewhere", f"{first.document} lists the URL, too"
 
     def sample(self, most: int) -> list[ListedUrl]:
         """Return so many pages, or all if there are fewer: the first one, and others by a hash of their URLs.
@@ -194,6 +198,8 @@ class Run:
         schemes: dict[str, list[ListedUrl]] = {}
         hosts: dict[str, list[ListedUrl]] = {}
         for url in self.pages.values():
+            if url.is_elsewhere:
+                continue
             scheme, _, host, _ = url.page.split("/", 3)
             schemes.setdefault(scheme, []).append(url)
             hosts.setdefault(host, []).append(url)
@@ -206,7 +212,9 @@ class Run:
                 version = self.pages.get(page)
                 if version is None:
                     is_own = page.split("/", 3)[2] == url.page.split("/", 3)[2]
-                    if is_own and self.is_complete and page not in unlisted:
+                    # What is for all other languages is often no page, but a redirect to one of the visitor's language.
+                    is_known = page in unlisted or page in self.default_versions
+                    if is_own and self.is_complete and not is_known:
                         unlisted.add(page)
                         text = f"the page names the version {page}, which no document lists"
                         yield ("hreflang-not-listed", text), url

@@ -60,7 +60,10 @@ class Result:
     """How often each code was found, with findings that were not kept."""
     documents: int
     urls: list[str]
-    pages: int
+    listed_pages: int
+    """How many different pages the URLs are."""
+    requested: list[str]
+    """The URLs that were requested as pages."""
     is_complete: bool
     known_findings: int
     """How many findings the earlier run had, too. They are nowhere else."""
@@ -118,12 +121,29 @@ async def check_sitemap(
         await _run_all(lambda: next(checks, None), CONCURRENT_PAGES, lambda done: on_progress(done, len(chosen)))
         if settings.pages is Pages.ALL and run.is_complete:
             page_checks.report_orphans()
-    for loc in settings.earlier or () if run.is_complete else ():
-        if loc.partition(" ")[0] not in RULES and check_loc(loc).page not in run.pages:
-            run.report(("coverage-vanished", "the URL was listed before"), loc, source.name)
-    pages = len(chosen) if client is not None else 0
-    urls = [url.loc for url in run.urls]
-    return Result(_sorted(run), run.counts, run.checked, urls, pages, run.is_complete, run.known_findings, run.keys)
+    if run.is_complete:
+        _report_vanished(run, settings.earlier or (), source.name)
+    return Result(
+        _sorted(run), run.counts, run.checked, [url.loc for url in run.urls], len(run.pages),
+        [url.loc for url in chosen] if client is not None else [], run.is_complete, run.known_findings, run.keys,
+    )  # fmt: skip
+
+
+def _report_vanished(run: Run, earlier: Iterable[str], name: str) -> None:
+    """Report URLs of a baseline that are no longer listed; those that have another scheme now, all at once."""
+    urls = [line for line in earlier if line.partition(" ")[0] not in RULES]
+    vanished = [(url, page) for url in urls if (page := check_loc(url).page) not in run.pages]
+    schemes = {"http": "https", "https": "http"}
+    moved = []
+    for url, page in vanished:
+        scheme, _, rest = page.partition("://")
+        if f"{schemes.get(scheme)}://{rest}" in run.pages:
+            moved.append(url)
+        else:
+            run.report(("coverage-vanished", "the URL was listed before"), url, name)
+    if moved:
+        text = f"URLs that are listed with another scheme now: {len(moved):,}; if that is meant, give --write-baseline"
+        run.report(("coverage-vanished", text), moved[0], name)
 
 
 def sitemap_urls(target: str) -> list[str]:

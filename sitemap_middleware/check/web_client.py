@@ -7,7 +7,9 @@ robots.txt is obeyed. Hosts of the local network are not requested because a doc
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
+import ssl
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
@@ -192,10 +194,15 @@ def _failure(error: Exception, response: Response) -> tuple[Failure, str]:
     if isinstance(error, (TimeoutError, httpx.TimeoutException)):
         return Failure.TIMEOUT, f"there was no answer within {TIMEOUT_SECONDS:.0f} seconds"
     cause: BaseException | None = error
+    reason = str(error) or type(error).__name__
     while cause is not None:
         if isinstance(cause, socket.gaierror):
             host = urlsplit(response.url).hostname
             is_temporary = cause.errno == socket.EAI_AGAIN
             return Failure.CONNECTION, f"DNS did not answer for {host}" if is_temporary else f"{host} has no address"
+        if isinstance(cause, OSError) and cause.errno and not isinstance(cause, ssl.SSLError):
+            reason = os.strerror(cause.errno)
         cause = cause.__cause__ or cause.__context__
-    return Failure.CONNECTION, str(error) or type(error).__name__
+    if isinstance(error, httpx.ConnectError):
+        reason = f"could not connect to {urlsplit(response.url).netloc}: {reason}"
+    return Failure.CONNECTION, reason

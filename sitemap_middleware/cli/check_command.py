@@ -17,7 +17,7 @@ import click
 
 from .. import __version__
 from ..check.clients import AppClient, Client, Fetch
-from ..check.findings import FAMILIES, RULES, Severity, ignored_codes
+from ..check.findings import FAMILIES, RULES, Severity, ignored_codes, shortened
 from ..check.output import as_json as json_of
 from ..check.output import as_sarif, by_rule, summary, text_lines
 from ..check.pages import SAMPLE_PAGES, Pages
@@ -237,15 +237,27 @@ def _lines(baseline: Path) -> dict[str, None]:
 
 
 def _write_baseline(file: Path, result: Result) -> None:
-    """Write the URLs that are listed now, and the keys of the findings, unless not all documents were read."""
+    """Write the URLs that are listed now, and the keys of the findings, unless not all documents were read.
+
+    Findings of the file about pages that this run did not request stay in it.
+    """
     if not result.is_complete:
         print_notes([f"{file} is not written, because not all documents were read"])
         return
+    requested, listed = set(map(shortened, result.requested)), set(map(shortened, result.urls))
+    kept = set[str]()
+    for line in _lines(file):
+        code, _, url = line.partition(" ")
+        is_of_page = code in RULES and RULES[code].family == "page" and url in listed
+        is_checked = url in requested and (code != "page-orphan" or len(requested) == result.listed_pages)
+        if is_of_page and not is_checked:
+            kept.add(line)
     try:
-        file.write_text("".join(f"{line}\n" for line in [*result.urls, *sorted(result.keys)]), "utf-8")
+        file.write_text("".join(f"{line}\n" for line in [*result.urls, *sorted(result.keys | kept)]), "utf-8")
     except OSError as error:
         raise CommandError(f"--baseline cannot be written: {error}") from error
-    print_notes([f"{file} is written: it has the URLs that are listed now, and the findings"])
+    written = f"{file} is written: it has the URLs that are listed now, and the findings"
+    print_notes([f"{written}; the next run reports, and fails for, others only"])
 
 
 def _path_of_documents(target: Any) -> Path | None:

@@ -33,13 +33,23 @@ def command() -> None:
 
 
 def commands_for(app: Any) -> click.Group:
-    """Return the commands with an app object in place of their argument: for the command line of a framework."""
+    """Return the commands with an app object in place of their argument: for the command line of a framework.
+
+    `check` may still be given another sitemap: a URL or a file.
+    """
+
+    def check_app_or(target: str | None, **options: Any) -> None:
+        cast("Callable[..., None]", check.callback)(target or app, **options)
+
     group = click.Group("sitemap", help=_without_names(command.help), context_settings=command.context_settings)
     for original in command.commands.values():
         bound = copy.copy(original)
         bound.params = [parameter for parameter in original.params if parameter.name not in _APP_PARAMETERS]
         bound.callback = functools.partial(cast("Callable[..., None]", original.callback), app)
         bound.help = _without_names(original.help)
+        if original is check:
+            bound.params.insert(0, click.Argument(["target"], metavar="[URL|FILE]", required=False))
+            bound.callback = check_app_or
         group.add_command(bound)
     return group
 

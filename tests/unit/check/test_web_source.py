@@ -136,7 +136,9 @@ def test_good_response_gives_no_message(site: WebSite, change: Callable[[bytes],
 def test_host_without_server() -> None:
     with served() as site:
         origin = site.origin
-    assert codes(check_url(f"{origin}{PATH}")) == ["fetch-failed"]
+    (finding,) = check_url(f"{origin}{PATH}").findings
+    assert finding.code == "fetch-failed"
+    assert finding.text.lower() == f"could not connect to {origin.removeprefix('http://')}: connection refused"
 
 
 @pytest.mark.parametrize(

@@ -264,6 +264,34 @@ def test_urls_that_vanish(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {"sitemap.xml", "urls.txt"}
 
 
+def test_site_that_moves_to_https_vanishes_once(tmp_path: Path) -> None:
+    file, baseline = tmp_path / "sitemap.xml", tmp_path / "urls.txt"
+    write(file, *(f"http://bakery.example/{name}" for name in "abc"))
+    check(file, "--baseline", baseline)
+    write(file, *(f"{BAKERY}/{name}" for name in "ab"))
+    found = messages(check(file, "--json", "--baseline", baseline))
+    assert found == {
+        ("coverage-vanished", "http://bakery.example/c"): "the URL was listed before",
+        ("coverage-vanished", "http://bakery.example/a"): (
+            "URLs that are listed with another scheme now: 2; if that is meant, give --write-baseline"
+        ),
+    }
+
+
+def test_baseline_keeps_findings_of_pages_that_are_not_requested(tmp_path: Path) -> None:
+    baseline = tmp_path / "baseline.txt"
+    with served() as site:
+        site.add_sitemap("/sitemap.xml", "/gone", "/lost")
+        for mode in ("all", "none", "all"):
+            check(f"{site.origin}/sitemap.xml", "--pages", mode, "--baseline", baseline, "--write-baseline")
+            lines = baseline.read_text("utf-8").splitlines()
+            assert {f"page-status {site.origin}/{name}" for name in ("gone", "lost")} <= {*lines}
+        site.add("/gone", Reply(200))
+        site.add_sitemap("/sitemap.xml", "/gone")
+        check(f"{site.origin}/sitemap.xml", "--baseline", baseline, "--write-baseline")
+    assert "page-status" not in baseline.read_text("utf-8")
+
+
 def test_known_findings(tmp_path: Path) -> None:
     """Another date in the text makes no other finding; another page does."""
     file, baseline = tmp_path / "sitemap.xml", tmp_path / "baseline.txt"
@@ -309,6 +337,10 @@ def test_page_of_html(tmp_path: Path) -> None:
 
 
 # An app
+
+
+def test_commands_of_an_app_check_other_sitemaps_too(faulty: Path) -> None:
+    assert "[loc-relative]" in of_app(bakery(), str(faulty)).stdout
 
 
 def test_wsgi_app_in_process() -> None:
