@@ -76,7 +76,6 @@ class SitemapService(ServiceInspection):
         self._store_clock = StoreClock(self._guarded_store, options.clock)
         buffer = ResponseBuffer(self._save, options.clock)
         self.tracker: Tracker = Tracker(buffer, options.clock, self.log_fault, self.ignore_reason)
-        self.app_routes.on_change = self.tracker.forget
         self.prober: Prober = Prober(self._guarded_store, options.clock, self._observe_own_request, self._may_request)
         self.report: ReportHandler = ReportHandler(self)
         self.providers: Providers = Providers(options.clock)
@@ -300,8 +299,7 @@ class SitemapService(ServiceInspection):
             self._ingester.ingest(batch)
         finally:
             self._publisher.expire()
-            if self.options.verify:
-                self.tracker.forget()  # so that the prober gets a recent request
+            self.tracker.forget()  # a host may be another site's by now, and the prober gets a recent request
 
     def _sections_of(self, path: str) -> set[str]:
         """The names of the sections whose providers give the pages of the route of a decoded path."""

@@ -10,7 +10,7 @@ import re
 import secrets
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import Final, NamedTuple
 from urllib.parse import unquote, urlsplit
@@ -58,8 +58,8 @@ OWN_ANSWER_SECONDS: Final = 60 * 60
 PIECE_RESPONSES: Final = 5
 """Responses that are parsed in a few milliseconds. On a server with greenlets (gevent), nothing else runs meanwhile."""
 
-WRITE_PAGES: Final = 500
-"""Pages that are written at a time, so that others get their turn."""
+WRITE_OBSERVATIONS: Final = 500
+"""Observations that are merged and written at a time, so that others get their turn."""
 
 CONTENTION_SECONDS: Final = 5.0
 """How long pages are read, merged and written again while other workers write to the same site."""
@@ -71,15 +71,8 @@ _URL_NAME: Final = re.compile(r"(?:ur[il]|path|info)$")
 """Headers that state the requested path."""
 
 
-@dataclass(slots=True)
-class _SiteBatch:
-    """The observations of one site in a batch."""
-
-    site: Site
-    now: int
-    """The store's time, in POSIX seconds."""
-    seen: list[tuple[CapturedResponse, Observation]] = field(default_factory=list)
-    """The responses, and what each of them says."""
+_Seen = list[tuple[CapturedResponse, Observation]]
+"""Responses of one site, and what each of them says."""
 
 
 class _Doubt(NamedTuple):
@@ -124,26 +117,22 @@ class Ingester:
 
     def ingest(self, batch: list[CapturedResponse]) -> None:
         """Parse a batch of responses and merge them into the store. Raises `StoreError`."""
-        table = self.app_routes.reload()
+        table, now = self.app_routes.reload(), self.store_clock.now()
+        # The hosts of others are those of other sites by now.
         current = [response for response in batch if self.site_resolver.is_current(response.site, response.host)]
-        if len(current) < len(batch):  # their hosts are those of other sites by now
-            self.tracker.forget()
         current.sort(key=attrgetter("at"))  # of answers of one second, the last decides
         for response in current:
             if not (response.is_foreign_host or response.is_probe):
                 self._own_host_seen_at.put(response.site.store_key, response.at)
-        by_site: dict[StoreKey, _SiteBatch] = {}
+        by_site: dict[StoreKey, _Seen] = {}
         for response in in_pieces(current, PIECE_RESPONSES):
-            key = response.site.store_key
-            if key not in by_site:
-                by_site[key] = _SiteBatch(response.site, self.store_clock.now())
-            observation = self._observation(response, table, by_site[key].now)
+            observation = self._observation(response, table, now)
             if observation is not None:
-                by_site[key].site = response.site
-                by_site[key].seen.append((response, observation))
-        for site_batch in by_site.values():
-            if site_batch.seen and self.has_pages(site_batch.site):
-                self._merge(site_batch)
+                by_site.setdefault(response.site.store_key, []).append((response, observation))
+        for seen in by_site.values():
+            site = seen[-1][0].site
+            if self.has_pages(site):
+                self._merge(site, seen, now)
 
     def has_pages(self, site: Site) -> bool:
         """Whether the app has answered for a site with a page, now or before, or settings name the site.
@@ -223,21 +212,14 @@ class Ingester:
         self.tracker.ignored.count(response.path, FOREIGN_HOST)
         return False
 
-    def _merge(self, site_batch: _SiteBatch) -> None:
+    def _merge(self, site: Site, seen: _Seen, now: int) -> None:
         """Merge observations into the store's pages, and have the prober request those that are new or in doubt."""
-        site = site_batch.site
-        observations, in_doubt = self._evidence(site_batch)
+        observations, in_doubt = self._evidence(site, seen)
         own = {observation.path for observation in observations if observation.is_probe}
-        by_path: dict[str, list[Observation]] = {}
-        for observation in observations:
-            by_path.setdefault(observation.path, []).append(observation)
-        paths, refused_before = list(by_path), self.refused
-        for start in range(0, len(paths), WRITE_PAGES):
-            of_pages = [by_path[path] for path in paths[start : start + WRITE_PAGES]]
-            seen = [observation for of_page in of_pages for observation in of_page]
-            merged, refused = save_observations(
-                self.store, site.store_key, seen, self.options.page_limits, site_batch.now
-            )
+        refused_before = self.refused
+        for start in range(0, len(observations), WRITE_OBSERVATIONS):
+            some = observations[start : start + WRITE_OBSERVATIONS]
+            merged, refused = save_observations(self.store, site.store_key, some, self.options.page_limits, now)
             if self.options.verify:
                 news = [path for path in merged.changed_paths if path not in refused]
                 self.prober.check(site, [unquote(path) for path in news if path in own], CHECKS - 1)
@@ -257,9 +239,9 @@ class Ingester:
         if self.options.verify:
             self.prober.ask(site, in_doubt)
         self.merged += len(observations)
-        self._cleaner.clean_up(site, site_batch.now, is_full=self.refused > refused_before)
+        self._cleaner.clean_up(site, now, is_full=self.refused > refused_before)
 
-    def _evidence(self, site_batch: _SiteBatch) -> tuple[list[Observation], list[str]]:
+    def _evidence(self, site: Site, seen: _Seen) -> tuple[list[Observation], list[str]]:
         """What of the responses counts, and the decoded paths of the pages whose own answer decides.
 
         That is asked of a page that is new, or that was refused, before it is listed again, because a header that
@@ -270,13 +252,13 @@ class Ingester:
         """
         in_question = {
             observation.path
-            for response, observation in site_batch.seen
+            for response, observation in seen
             if response.is_doubtful or _is_shown(response, observation)
         }
-        pages = self.store.find(site_batch.site.store_key, in_question)
+        pages = self.store.find(site.store_key, in_question)
         evidence: list[Observation] = []
         asks: list[str] = []
-        for response, observation in site_batch.seen:
+        for response, observation in seen:
             page, is_asked = pages.get(observation.path), False
             counts: Observation | None = observation
             if response.is_doubtful:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from functools import cached_property
 from typing import Any, Final
 
@@ -28,7 +27,8 @@ class AppRoutes:
     """The routes of one app, as last read."""
 
     def __init__(self, app: Any, options: Options) -> None:
-        self._app = app
+        self.app: Any = app
+        """The app whose routes these are."""
         self._options = options
         self._table: RouteTable | None = None
         self._read_again_at = 0.0
@@ -38,23 +38,14 @@ class AppRoutes:
         self._warn_once = WarnOnce()
         self.bound: bool = False
         """Whether `bind` has been called."""
-        self.version: int = 0
-        """Grows when a reload finds other routes than before."""
-        self.on_change: Callable[[], object] = lambda: None
-        """Called whenever `version` has grown."""
 
     def bind(self, app: Any) -> None:
         """Use the app of an ASGI scope, if the wrapped app is its router: `add_middleware` wraps only that."""
         self.bound = True
-        if getattr(app, "router", self) is framework_app(self._app):
-            self._app = app
+        if getattr(app, "router", self) is framework_app(self.app):
+            self.app = app
             self._table, self._read_again_at = None, 0.0
             self.root_path = root_path(app)
-
-    @property
-    def app(self) -> Any:
-        """The app whose routes these are."""
-        return self._app
 
     @property
     def table(self) -> RouteTable:
@@ -67,15 +58,13 @@ class AppRoutes:
         if table is not None and now < self._read_again_at:
             return table
         try:
-            found = tuple(discover_routes(self._app, self._known_hosts()))
+            found = tuple(discover_routes(self.app, self._known_hosts()))
         except Exception:
             log.exception("the app's routes could not be read; those read before stay in use")
             found = table.routes if table is not None else ()
         self._read_again_at = now + LARGE_APP_PAUSE_SECONDS if len(found) > LARGE_APP_ROUTES else 0.0
         if table is None or table.routes != found:
-            self._table = table = RouteTable(found, self._options, lambda: new_context(framework_app(self._app)))
-            self.version += 1
-            self.on_change()
+            self._table = table = RouteTable(found, self._options, lambda: new_context(framework_app(self.app)))
             self._warn_of_unused_values(found)
         return table
 
@@ -91,12 +80,12 @@ class AppRoutes:
     @cached_property
     def proxy_middleware(self) -> Any:
         """The middleware that applies a proxy's headers inside of `SitemapMiddleware`; None if there is none."""
-        return proxy_middleware(self._app)
+        return proxy_middleware(self.app)
 
     @property
     def trusted_hosts(self) -> tuple[str, ...]:
         """The hosts that the app's own settings trust."""
-        return trusted_hosts(self._app)
+        return trusted_hosts(self.app)
 
     def _known_hosts(self) -> tuple[str, ...]:
         """The hosts that the options and the app's own settings name, or their patterns such as ``*.example.com``."""

@@ -14,12 +14,9 @@ from ..http import urls
 from ..http.messages import Request
 from ..models import Site, StoreKey
 from ..options.table import Options
-from ..util import BoundedCache, WarnOnce
+from ..util import WarnOnce
 from .current_routes import AppRoutes
 from .tenants import Tenants
-
-MAX_HOSTS: Final = 1000
-"""Resolved hosts that are cached. Clients can invent any number of hosts."""
 
 MAX_ROOT_CHARS: Final = 255
 """Maximum length of a root path."""
@@ -49,11 +46,8 @@ class SiteResolver:
         self._base = options.site
         self._tenants = Tenants(options.site_of_host, options.clock) if options.site_of_host else None
         self._allowed = options.allowed_hosts
-        self._routes_version = 0
-        self._own = BoundedCache[tuple[str, str, str], Site](MAX_HOSTS)
-        """The sites of requests for a site's own host, by scheme, Host and root path."""
-        self._first: Site | None = None
-        """The first site that was requested."""
+        self._first: tuple[str, str, str] | None = None
+        """The first scheme, Host and root path that were requested of a site."""
         self._last_page_at: dict[StoreKey, float] = {}
         """When the app last answered for each site with a page, in POSIX seconds."""
         self._made_room_at = -math.inf
@@ -75,20 +69,12 @@ class SiteResolver:
 
     def resolve(self, scheme: str, host: str, root: str, *, may_block: bool = False) -> tuple[Site | None, HostTrust]:
         """The site of a scheme, Host and root path, or None; and what the Host is to the site."""
-        if self._routes_version != self._app_routes.version:
-            self._own = BoundedCache(MAX_HOSTS)
-            self._first = None
-            self._routes_version = self._app_routes.version
-        key = scheme, host, root
-        cached = self._own.get(key)
-        site, trust = (cached, "own") if cached is not None else self._resolve_new(scheme, host, root, may_block)
-        if site is not None and trust == "own" and self._tenants is None:
-            self._own.put(key, site)
+        site, trust = self._resolve(scheme, host, root, may_block)
         if self._first is None and site is not None and (self._base is None or site.host == self._base.host):
-            self._first = site
+            self._first = scheme, host, root
         return site, trust
 
-    def _resolve_new(self, scheme: str, host: str, root: str, may_block: bool) -> tuple[Site | None, HostTrust]:
+    def _resolve(self, scheme: str, host: str, root: str, may_block: bool) -> tuple[Site | None, HostTrust]:
         base, normal, quoted = self._base, urls.normal_host(host, scheme), urls.root_of(root)
         if quoted is None or len(quoted) > MAX_ROOT_CHARS:
             return None, "none"
@@ -185,8 +171,8 @@ class SiteResolver:
 
         The first that was requested, else base_url's, else that of the first host that is named in full.
         """
-        if self._first is not None:
-            return self._first
+        if self._first is not None and (first := self._resolve(*self._first, may_block=True)[0]) is not None:
+            return first
         named = [self._base] if self._base else self.named_sites()
         site = named[0] if named else Site("http", "localhost", loopback=True)
         return replace(site, root=self._declared_root(), routed=self._routed_host(site.host))
