@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, NewType, Protocol, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, NewType, get_args
 
 from .evidence.value_history import History
 
@@ -123,21 +123,45 @@ class RouteSettings(NamedTuple):
     """What a `Sitemap` of Django's says of the page of a static route."""
 
 
-class PathBuilder(Protocol):
-    """Builds and matches paths of one route by the app's own router. Paths are decoded, without the root path."""
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PathBuilder:
+    """Builds and matches paths of one route, by the app's own router. Paths are decoded, without the root path."""
 
-    @property
-    def parameter_names(self) -> Collection[str]:
-        """The names of the required parameters."""
+    names: frozenset[str]
+    """The names of the required parameters."""
+    optional: frozenset[str] = frozenset()
+    """Those of other parameters that may be given."""
+    prefix: str = ""
+    """What its paths begin with, if the app is mounted."""
+    write: Callable[[Mapping[str, Any]], str]
+    """Makes the path for parameters, without the prefix; an exception if it cannot."""
+    leads_here: Callable[[str], bool]
+    """Whether a path, without the prefix, leads to the route."""
+    is_checked: bool = True
+    """Whether parameters that are not the route's, and a path that does not lead to it, are refused."""
+    context: Callable[[], Context | None] = lambda: None
+    """Makes an application context, if the app needs one."""
 
     def build(self, params: Mapping[str, Any]) -> str:
-        """The path for these parameters. Raises an exception if there is none that the app routes to this route."""
+        """The path for some parameters. Raises an exception, mostly `ValueError`, if they do not fit the route."""
+        if not self.is_checked:
+            return self.prefix + self.write(params)
+        if missing := self.names - params.keys():
+            raise ValueError(f"the route's {', '.join(sorted(missing))} is missing")
+        if unknown := params.keys() - self.names - self.optional:
+            raise ValueError(f"the route has no parameter {', '.join(sorted(map(str, unknown)))}")
+        path = self.write(params)
+        if not self.leads_here(path):
+            raise ValueError(f"{self.prefix}{path} is not routed to it")
+        return self.prefix + path
 
     def matches(self, path: str) -> bool:
-        """Whether the app routes this path to the route."""
+        """Whether a path is one of the route's."""
+        return path.startswith(self.prefix) and self.leads_here(path[len(self.prefix) :])
 
-    def context(self) -> Context | None:
-        """A new application context, or None if the app needs none."""
+    def except_taken(self, is_free: Callable[[str], bool]) -> PathBuilder:
+        """The same for those paths that are free. `is_free` is given them with the prefix."""
+        return replace(self, leads_here=lambda path: self.leads_here(path) and is_free(self.prefix + path))
 
 
 def is_one_of(host: str, hosts: Collection[str]) -> bool:

@@ -21,7 +21,6 @@ from ..http.urls import LOC_LENGTH_REASON, UNREACHABLE_REASON, loc_of, quote_pat
 from ..models import PathBuilder, Route, Site
 from ..options.entry import EMPTY_ENTRY, Entry, copy_item
 from ..routing.framework_detection import get_attribute
-from ..routing.route_table import SectionBuilder
 
 MAX_SKIP_EXAMPLES: Final = 3
 """Maximum number of skipped items that are shown."""
@@ -176,14 +175,13 @@ def pages_of_item(
     reason, fits = "", False
     for route, builder in builders:
         try:
-            path = builder.build(_params_of(item.params, builder.parameter_names))
+            path = builder.build(_params_of(item.params, builder.names))
         except Exception as error:
             reason = reason or f"{describe_error(error)} ({route.path})"
             continue
         try:
-            quoted, loc = (
-                resolve_loc(site, path) if isinstance(builder, SectionBuilder) else (_quoted(site, path), None)
-            )
+            is_named = route.settings.values is not None and route.settings.values.section is not None
+            quoted, loc = resolve_loc(site, path) if is_named else (_quoted(site, path), None)
         except ValueError as error:
             reason = str(error)
             continue

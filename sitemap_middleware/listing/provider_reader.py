@@ -109,7 +109,7 @@ class Providers:
         Without `async_collector`, async providers are read on a loop of their own. Raises `ValuesError` if one fails.
         """
         builders = [(route, route.builder) for route in routes if route.builder]
-        names = frozenset(name for _, builder in builders for name in builder.parameter_names)
+        names = frozenset(name for _, builder in builders for name in builder.names)
         paths = set[int]()
         try:
             with closing(self._batches(site, provider, builders[0][1], names, async_collector)) as batches:

@@ -8,10 +8,10 @@ from functools import partial
 from typing import Any, Final
 from urllib.parse import unquote
 
-from ..models import Route
+from ..models import PathBuilder, Route
 from ..options.decorator import endpoint_name, settings_of
 from .framework_detection import bottle_module
-from .route_discovery import Position, RouterPaths
+from .route_discovery import Position
 
 _KNOWN_FILTERS: Final = ("int", "float", "path")
 _WIDE_REGEX: Final = re.compile(r"\.[*+]")
@@ -76,10 +76,10 @@ def _template(rule: str, syntax: re.Pattern[str]) -> tuple[str, tuple[str, ...]]
     return "".join(pieces), tuple(names)
 
 
-def _paths(app: Any, route: Any, names: tuple[str, ...], prefix: str) -> RouterPaths:
-    return RouterPaths(
-        names,
-        prefix,
+def _paths(app: Any, route: Any, names: tuple[str, ...], prefix: str) -> PathBuilder:
+    return PathBuilder(
+        names=frozenset(names),
+        prefix=prefix,
         write=lambda params: unquote(app.router.build(route.rule, **params)),
         leads_here=lambda path: _matching_route(app, path) is route,
     )

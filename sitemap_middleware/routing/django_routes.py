@@ -10,11 +10,11 @@ from django.conf import settings
 from django.urls import get_resolver
 from django.views import generic
 
-from ..models import I18N, HiddenReason, Route
+from ..models import I18N, HiddenReason, PathBuilder, Route
 from ..options.decorator import NO_SETTINGS, endpoint_name, merge_settings, settings_of
 from .django_sitemaps import SETTING, sitemap_sections
 from .django_urlconf import View, own_connections, resolve, views
-from .route_discovery import Position, RouterPaths
+from .route_discovery import Position
 
 _ADMIN: Final = "it is part of Django's admin"
 _TOOLS: Final = frozenset({"silk", "watchman"})
@@ -123,7 +123,7 @@ def _tool_reason(callback: Any) -> str | None:
     return f"it is part of {package}, a tool for the operators of the site" if package in _TOOLS else None
 
 
-def _paths(view: View, prefix: str) -> RouterPaths:
+def _paths(view: View, prefix: str) -> PathBuilder:
     def write(params: Mapping[str, Any]) -> str:
         texts = {
             name: view.converters[name].to_url(value) if name in view.converters else str(value)
@@ -135,4 +135,4 @@ def _paths(view: View, prefix: str) -> RouterPaths:
         match = resolve(path, view.language)
         return match is not None and view.answers(match)
 
-    return RouterPaths(view.names, prefix, write=write, leads_here=leads_here, context=own_connections)
+    return PathBuilder(names=view.names, prefix=prefix, write=write, leads_here=leads_here, context=own_connections)

@@ -18,14 +18,13 @@ from django.utils.module_loading import import_string
 
 from ..exceptions import OptionError
 from ..http.urls import quote_path
-from ..models import I18N, Context, Provider, Route, RouteSettings, Version
+from ..models import I18N, PathBuilder, Provider, Route, RouteSettings, Version
 from ..options.decorator import settings_of
 from ..options.entry import Entry
 from ..protocol.language_codes import X_DEFAULT
 from ..protocol.value_checks import parse_date, validate_changefreq, validate_priority
 from .django_urlconf import default_language, own_connections, resolve
 from .language_versions import group_of, language_code
-from .route_discovery import check_params
 
 SETTING = "SITEMAP_SITEMAPS"
 
@@ -61,7 +60,7 @@ class SitemapSection:
             static=False,
             host=host,
             settings=RouteSettings(values=self.provider, language_parameter=I18N if has_versions else None),
-            builder=_LocationBuilder(self, prefix),
+            builder=_paths(self, prefix),
         )
 
     def _instance(self) -> Any:
@@ -193,25 +192,26 @@ def _version(url: Mapping[str, Any]) -> Version | None:
     return None if code is None else Version(group, code, default)
 
 
-class _LocationBuilder:
+def _paths(section: SitemapSection, prefix: str) -> PathBuilder:
     """Takes the locations as paths. Those that lead to no view are refused."""
 
-    def __init__(self, section: SitemapSection, prefix: str) -> None:
-        self._section = section
-        self._prefix = prefix
-        self.parameter_names = frozenset({section.name})
-
-    def build(self, params: Mapping[str, Any]) -> str:
-        check_params(params, self.parameter_names, self.parameter_names)
-        path = str(params[self._section.name])
+    def write(params: Mapping[str, Any]) -> str:
+        path = str(params[section.name])
         if not path.startswith("/"):
             location = urlsplit(path)._replace(scheme="", netloc="").geturl()
             raise ValueError(f"{location} leads to no view of the project")
-        return self._prefix + path
+        return path
 
-    def matches(self, path: str) -> bool:
-        match = _match(path.removeprefix(self._prefix)) if path.startswith(self._prefix) else None
-        return match is not None and match.route in self._section.routes
+    def leads_here(path: str) -> bool:
+        match = _match(path)
+        return match is not None and match.route in section.routes
 
-    def context(self) -> Context | None:
-        return own_connections()
+    # Not checked, because the routes are known once all locations have been read.
+    return PathBuilder(
+        names=frozenset({section.name}),
+        prefix=prefix,
+        write=write,
+        leads_here=leads_here,
+        is_checked=False,
+        context=own_connections,
+    )

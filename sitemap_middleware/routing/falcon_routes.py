@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from falcon.routing import CompiledRouter
 
-from ..models import Route
+from ..models import PathBuilder, Route
 from ..options.decorator import endpoint_name, merge_settings, settings_of
-from .route_discovery import Position, RouterPaths
+from .route_discovery import Position
 
 _FIELD: Final = re.compile(r"\{\s*(?P<name>\w+)\s*(?P<converter>:\s*\w+)?(?P<arguments>[^{}]*)\}")
 """A parameter of a template, whose converter may have arguments: ``{day:dt("%Y-%m-%d")}``."""
@@ -78,14 +78,16 @@ def _find(app: Any, path: str) -> str | None:
     return _template(found[3])
 
 
-def _paths(app: Any, uri_template: str, prefix: str) -> RouterPaths:
+def _paths(app: Any, uri_template: str, prefix: str) -> PathBuilder:
     template = _template(uri_template)
 
     def write(params: Mapping[str, Any]) -> str:
         return _FIELD.sub(lambda field: _text(params[field["name"]]), uri_template)
 
     names = [field["name"] for field in _FIELD.finditer(uri_template)]
-    return RouterPaths(names, prefix, write=write, leads_here=lambda path: _find(app, path) == template)
+    return PathBuilder(
+        names=frozenset(names), prefix=prefix, write=write, leads_here=lambda path: _find(app, path) == template
+    )
 
 
 def _text(value: Any) -> str:

@@ -16,7 +16,7 @@ from litestar.response.base import ASGIResponse
 from litestar.utils import normalize_path
 
 from ..exceptions import OptionError
-from ..models import HiddenReason, Route, RouteSettings
+from ..models import HiddenReason, PathBuilder, Route, RouteSettings
 from ..options.decorator import (
     ATTRIBUTE,
     NO_SETTINGS,
@@ -27,7 +27,7 @@ from ..options.decorator import (
     settings_of,
 )
 from .framework_detection import framework_app
-from .route_discovery import NEEDS_QUERY, Position, RouterPaths, media_type_reason, with_outer_settings
+from .route_discovery import NEEDS_QUERY, Position, media_type_reason, with_outer_settings
 
 _DOCUMENTATION: Final = "it is Litestar's own documentation of the API"
 _DOCUMENTATION_MODULES: Final = ("litestar.openapi.", "litestar._openapi.")
@@ -162,7 +162,7 @@ def _may_return_response(returned: Any) -> bool:
     return any(field.origin is Callable or field.is_subclass_of((Response, ASGIResponse)) for field in fields)
 
 
-def _paths(app: Litestar, route: Any, handler: Any, prefix: str) -> RouterPaths:
+def _paths(app: Litestar, route: Any, handler: Any, prefix: str) -> PathBuilder:
     names = _parameters(route)
 
     def write(params: Mapping[str, Any]) -> str:
@@ -180,7 +180,7 @@ def _paths(app: Litestar, route: Any, handler: Any, prefix: str) -> RouterPaths:
             return False
         return found is handler and names == params.keys() and path == normalize_path(path)
 
-    return RouterPaths(names, prefix, write=write, leads_here=leads_here)
+    return PathBuilder(names=frozenset(names), prefix=prefix, write=write, leads_here=leads_here)
 
 
 def _text(value: Any, kind: type) -> str:

@@ -10,9 +10,9 @@ from urllib.parse import unquote
 
 from pyramid.interfaces import IRoutesMapper
 
-from ..models import HiddenReason, Route
+from ..models import HiddenReason, PathBuilder, Route
 from ..options.decorator import NO_SETTINGS, endpoint_name, merge_settings, settings_of
-from .route_discovery import Position, RouterPaths
+from .route_discovery import Position
 
 _PARAMETER: Final = re.compile(r"\{(?P<name>[_a-zA-Z]\w*)(?::(?P<regex>[^{}]*(?:\{[^{}]*\}[^{}]*)*))?\}")
 """A parameter of a pattern, perhaps with a regular expression, which may have braces."""
@@ -97,10 +97,10 @@ def _short_parameter(parameter: re.Match[str]) -> str:
     return f"{{{parameter['name']}:path}}" if wide else f"{{{parameter['name']}}}"
 
 
-def _paths(app: Any, route: Any, names: tuple[str, ...], prefix: str) -> RouterPaths:
-    return RouterPaths(
-        names,
-        prefix,
+def _paths(app: Any, route: Any, names: tuple[str, ...], prefix: str) -> PathBuilder:
+    return PathBuilder(
+        names=frozenset(names),
+        prefix=prefix,
         write=lambda params: unquote(route.generate(params)),
         leads_here=lambda path: _matching_route(app, path) is route,
     )

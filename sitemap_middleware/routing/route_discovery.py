@@ -8,13 +8,12 @@ are trusted.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from copy import copy
 from importlib import import_module
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from ..evidence.observations import INDEXABLE_TYPES
-from ..models import Context, HiddenReason, PathBuilder, Route, RouteSettings
+from ..models import HiddenReason, PathBuilder, Route, RouteSettings
 from ..options.decorator import inherited_settings, merge_settings
 from .framework_detection import MAX_LAYERS, framework_app, framework_of, layers, mounted_apps
 
@@ -71,8 +70,7 @@ def _outside(routes: Iterator[Route], prefixes: list[str]) -> Iterator[Route]:
 def on_free_paths(routes: Iterable[Route], is_free: Callable[[str], bool]) -> Iterator[Route]:
     """Routes that build and match only those decoded paths that are free: the app tries others before them."""
     for route in routes:
-        builder = route.builder
-        yield route._replace(builder=builder.except_taken(is_free)) if isinstance(builder, RouterPaths) else route
+        yield route._replace(builder=route.builder.except_taken(is_free)) if route.builder else route
 
 
 class Position(NamedTuple):
@@ -123,58 +121,6 @@ class Position(NamedTuple):
             defaults=tuple((name, value) for name, value in defaults.items() if isinstance(value, str)),
             builder=builder() if merged.values and builder is not None else None,
         )
-
-
-class RouterPaths:
-    """Builds and matches the paths of one route with parameters by the app's own router."""
-
-    def __init__(
-        self,
-        names: Iterable[str],
-        prefix: str,
-        *,
-        write: Callable[[Mapping[str, Any]], str],
-        leads_here: Callable[[str], bool],
-        optional: Iterable[str] = (),
-        context: Callable[[], Context | None] = lambda: None,
-    ) -> None:
-        """A path that does not lead to the route is never built.
-
-        `write` makes the decoded path for parameters, or raises `ValueError`; `leads_here` tells whether a decoded path
-        leads to this route. Their paths are without the prefix.
-        """
-        self._prefix = prefix
-        self._write = write
-        self._leads_here = leads_here
-        self._known = frozenset((*names, *optional))
-        self.parameter_names: frozenset[str] = frozenset(names)
-        self.context: Callable[[], Context | None] = context
-
-    def except_taken(self, is_free: Callable[[str], bool]) -> RouterPaths:
-        """The same for those paths that are free. `is_free` is given them with the prefix."""
-        paths, leads_here = copy(self), self._leads_here
-        paths._leads_here = lambda path: leads_here(path) and is_free(self._prefix + path)
-        return paths
-
-    def build(self, params: Mapping[str, Any]) -> str:
-        """The decoded path for some parameters. Raises `ValueError` if they do not fit the route."""
-        check_params(params, self.parameter_names, self._known)
-        path = self._write(params)
-        if not self._leads_here(path):
-            raise ValueError(f"{self._prefix}{path} is not routed to it")
-        return self._prefix + path
-
-    def matches(self, path: str) -> bool:
-        """Whether a decoded path is one of the route's."""
-        return path.startswith(self._prefix) and self._leads_here(path[len(self._prefix) :])
-
-
-def check_params(params: Mapping[str, Any], required: Iterable[str], known: Iterable[str]) -> None:
-    """Raise `ValueError` if parameters are missing, or are not the route's."""
-    if missing := set(required) - set(params):
-        raise ValueError(f"the route's {', '.join(sorted(missing))} is missing")
-    if unknown := set(params) - set(known):
-        raise ValueError(f"the route has no parameter {', '.join(sorted(map(str, unknown)))}")
 
 
 def with_outer_settings(routes: Iterable[Route], *outer: RouteSettings) -> Iterator[Route]:

@@ -9,7 +9,7 @@ from hashlib import blake2b
 from typing import Any, Final, Literal
 
 from ..http.urls import bare_host
-from ..models import Context, Provider, Route, RouteSettings, Site
+from ..models import Context, PathBuilder, Provider, Route, RouteSettings, Site
 from ..options.decorator import NO_SETTINGS
 from ..options.patterns import Pattern
 from ..options.table import Options
@@ -248,36 +248,22 @@ def _settings_text(settings: RouteSettings) -> str:
     return f"{settings._replace(lastmod=None, learn=None, values=None)} {lastmod}"
 
 
-class SectionBuilder:
-    """Gives the items of a named section their parameter. The app's router takes no part in it."""
-
-    parameter_names: frozenset[str] = frozenset({LOC})
-
-    def __init__(self, new_context: Callable[[], Context | None]) -> None:
-        self._new_context = new_context
-
-    def build(self, params: Mapping[str, Any]) -> str:
-        """The path or URL as it was given. Raises `ValueError` if it is not text."""
-        loc = params.get(LOC)
-        if not isinstance(loc, str) or len(params) > 1:
-            raise ValueError('it does not say which page it is; give its path such as "/about", or Entry(loc="/about")')
-        return loc
-
-    def matches(self, path: str) -> bool:  # noqa: ARG002 (the contract of path builders)
-        """Never: only the provider knows the pages."""
-        return False
-
-    def context(self) -> Context | None:
-        """A new application context, or None if the app needs none."""
-        return self._new_context()
-
-
 def named_section_route(provider: Provider, new_context: Callable[[], Context | None]) -> Route:
-    """The route of a named section."""
-    return Route(
-        f"section {provider.section}",
-        provider.place,
-        static=False,
-        settings=RouteSettings(values=provider, section=provider.section),
-        builder=SectionBuilder(new_context),
+    """The route of a named section. Only the provider knows its pages: the app's router takes no part in it."""
+    builder = PathBuilder(
+        names=frozenset({LOC}),
+        write=_given_loc,
+        leads_here=lambda _: False,
+        is_checked=False,
+        context=new_context,
     )
+    settings = RouteSettings(values=provider, section=provider.section)
+    return Route(f"section {provider.section}", provider.place, static=False, settings=settings, builder=builder)
+
+
+def _given_loc(params: Mapping[str, Any]) -> str:
+    """The path or URL of a page of a named section."""
+    loc = params.get(LOC)
+    if not isinstance(loc, str) or len(params) > 1:
+        raise ValueError('it does not say which page it is; give its path such as "/about", or Entry(loc="/about")')
+    return loc

@@ -14,7 +14,7 @@ from starlette.routing import BaseRoute, Host, Mount, Router, compile_path, repl
 from starlette.routing import Route as StarletteRoute
 from starlette.staticfiles import StaticFiles
 
-from ..models import HiddenReason, Route, RouteSettings, is_one_of
+from ..models import HiddenReason, PathBuilder, Route, RouteSettings, is_one_of
 from ..options.decorator import (
     ATTRIBUTE,
     NO_SETTINGS,
@@ -25,7 +25,7 @@ from ..options.decorator import (
 )
 from ..util import WarnOnce
 from .framework_detection import get_attribute, layers
-from .route_discovery import NEEDS_QUERY, Position, RouterPaths, media_type_reason, on_free_paths, with_outer_settings
+from .route_discovery import NEEDS_QUERY, Position, media_type_reason, on_free_paths, with_outer_settings
 from .static_html_files import html_files
 
 _INTERNAL_MODULE: Final = "fastapi.applications"
@@ -169,7 +169,7 @@ def _except(routes: Iterator[Route], hosts: tuple[str, ...]) -> Iterator[Route]:
             yield route._replace(except_hosts=route.except_hosts + hosts) if route.is_for_many_hosts else route
 
 
-def _paths(path: str, prefix: str, earlier: _EarlierRoutes) -> RouterPaths:
+def _paths(path: str, prefix: str, earlier: _EarlierRoutes) -> PathBuilder:
     regex, path_format, convertors = compile_path(path)
     is_free = earlier.free_test()
 
@@ -182,7 +182,7 @@ def _paths(path: str, prefix: str, earlier: _EarlierRoutes) -> RouterPaths:
     def leads_here(path: str) -> bool:
         return regex.match(path) is not None and is_free(prefix + path)
 
-    return RouterPaths(convertors, prefix, write=write, leads_here=leads_here)
+    return PathBuilder(names=frozenset(convertors), prefix=prefix, write=write, leads_here=leads_here)
 
 
 class _Earlier(NamedTuple):

@@ -13,10 +13,10 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.routing import BuildError, MapAdapter, Rule
 
 from ..http.urls import ascii_host, bare_host
-from ..models import HiddenReason, Route, RouteSettings
+from ..models import HiddenReason, PathBuilder, Route, RouteSettings
 from ..options.decorator import NO_SETTINGS, endpoint_name, merge_settings, settings_of
 from .framework_detection import new_context
-from .route_discovery import Position, RouterPaths
+from .route_discovery import Position
 
 _API_MODULES: Final = ("flask_restx", "flask_restful")
 """Modules with a class `Resource`, whose views answer with data."""
@@ -83,7 +83,7 @@ def _matching_rule(adapter: MapAdapter, path: str) -> Rule | None:
         return None
 
 
-def _paths(app: Any, rule: Rule, prefix: str) -> RouterPaths:
+def _paths(app: Any, rule: Rule, prefix: str) -> PathBuilder:
     adapter = rule.map.bind(rule.host or "", subdomain=None if rule.map.host_matching else rule.subdomain)
 
     def write(params: Mapping[str, Any]) -> str:
@@ -111,12 +111,12 @@ def _paths(app: Any, rule: Rule, prefix: str) -> RouterPaths:
         is_default = found is not None and found.endpoint == rule.endpoint and "<" not in found.rule
         return found is rule or is_default
 
-    return RouterPaths(
-        rule.arguments - set(rule.defaults or ()),
-        prefix,
+    return PathBuilder(
+        names=frozenset(rule.arguments - set(rule.defaults or ())),
+        prefix=prefix,
         write=write,
         leads_here=leads_here,
-        optional=rule.arguments,
+        optional=frozenset(rule.arguments),
         context=partial(new_context, app),
     )
 
