@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from sitemap_middleware.models import StoreKey
-from sitemap_middleware.observe.ingest import WRITE_PAGES
+from sitemap_middleware.observe.ingest import WRITE_OBSERVATIONS
 from sitemap_middleware.stores import Store
 
 from .site import LearnedSite
@@ -53,8 +53,10 @@ def _copy(store: Store) -> None:
     [site] = store.sites()  # type: ignore[attr-defined] # of all engines here
     found = {page.path: page for number in store.parts(site) for page in store.part(site, number)}
     paths, copy = list(found), StoreKey(f"{site}/copy")
-    for start in range(0, len(paths), WRITE_PAGES):
-        store.write(copy, store.version(copy), {path: found[path] for path in paths[start : start + WRITE_PAGES]})
+    for start in range(0, len(paths), WRITE_OBSERVATIONS):
+        store.write(
+            copy, store.version(copy), {path: found[path] for path in paths[start : start + WRITE_OBSERVATIONS]}
+        )
 
 
 def _seconds(act: Callable[[], object]) -> float:

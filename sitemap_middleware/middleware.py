@@ -183,7 +183,8 @@ class SitemapMiddleware:
             with _RESET_LOCK:
                 if test != self._test:
                     if self._test:
-                        self._service = self._service.for_next_test()
+                        self._service.stop_background_work()  # what it has not saved yet is discarded
+                        self._service = self._service.in_memory()
                         self._metrics_report(self._service)
                     self._test = test
         return self._service

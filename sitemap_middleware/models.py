@@ -123,6 +123,10 @@ class RouteSettings(NamedTuple):
     """What a `Sitemap` of Django's says of the page of a static route."""
 
 
+NO_SETTINGS: Final = RouteSettings()
+"""The settings of an undecorated object. Compared by identity."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PathBuilder:
     """Builds and matches paths of one route, by the app's own router. Paths are decoded, without the root path."""
@@ -178,8 +182,9 @@ class HiddenReason(NamedTuple):
     """Whether the route declares a response that is not a page, such as JSON or a redirect."""
 
 
-class Route(NamedTuple):
-    """A route of the app that answers GET. A tuple, because an app may have tens of thousands of them."""
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A route of the app that answers GET."""
 
     path: str
     """The decoded path of a static route; the framework's path template of any other."""
@@ -190,7 +195,7 @@ class Route(NamedTuple):
 
     ``*.example.com`` stands for all subdomains that settings name by this pattern, but for those of `except_hosts`.
     """
-    settings: RouteSettings = RouteSettings()
+    settings: RouteSettings = NO_SETTINGS
     hidden: HiddenReason | None = None
     """Why it is not listed before a response shows that it is a page."""
     internal: str | None = None
@@ -203,8 +208,8 @@ class Route(NamedTuple):
     """Hosts for which other routes take all requests, so that none gets here."""
     defaults: tuple[tuple[str, str], ...] = ()
     """Parameters of its view that are not in its path, and their values."""
-    builder: PathBuilder | None = None
-    """Builds the paths of its provider's items, if it has a provider. Ignored when routes are compared."""
+    builder: PathBuilder | None = field(default=None, compare=False, repr=False)
+    """Builds the paths of its provider's items, if it has a provider."""
 
     def answers_on(self, host: str | None) -> bool:
         """Whether requests for a host may get here. None stands for a host that no route names."""
@@ -216,19 +221,6 @@ class Route(NamedTuple):
     def is_for_many_hosts(self) -> bool:
         """Whether it answers on more than one host."""
         return self.host is None or self.host.startswith("*")
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Route) and self[:-1] == other[:-1]
-
-    def __ne__(self, other: object) -> bool:
-        return not self == other
-
-    def __hash__(self) -> int:
-        return hash(self[:-1])
-
-    def __repr__(self) -> str:
-        fields = (f"{name}={value!r}" for name, value in zip(self._fields[:-1], self, strict=False))
-        return f"Route({', '.join(fields)})"
 
 
 class Page(NamedTuple):

@@ -134,18 +134,13 @@ class SitemapService(ServiceInspection):
     def _evaluation_context_now(self, site: Site) -> EvaluationContext:
         return self.evaluation_context(self.snapshot(site, self._guarded_store))
 
+    def in_memory(self, **options: Any) -> SitemapService:
+        """A service of the same app that keeps what it learns in memory, with some options changed."""
+        return SitemapService(self.app_routes.app, replace(self.options, indexnow=False, **options), MemoryStore())
+
     def with_site(self, site: Site) -> SitemapService:
         """A service of the same app and store whose `base_url` is another site's."""
         return SitemapService(self.app_routes.app, replace(self.options, site=site, site_of_host=None), self.store)
-
-    def in_memory(self) -> SitemapService:
-        """A service of the same app that keeps what it learns in memory."""
-        return SitemapService(self.app_routes.app, replace(self.options, indexnow=False), MemoryStore())
-
-    def unobserving(self) -> SitemapService:
-        """A service of the same app that keeps what it observes to itself, and sends no requests."""
-        options = replace(self.options, enabled=False, verify=False, indexnow=False)
-        return SitemapService(self.app_routes.app, options, MemoryStore())
 
     # A page request
 
@@ -276,11 +271,6 @@ class SitemapService(ServiceInspection):
             self.store.close()
         except Exception as error:
             log.debug("store not closed: %s", error)
-
-    def for_next_test(self) -> SitemapService:
-        """A service with an empty store in memory in place of this one, whose pending observations are discarded."""
-        self.stop_background_work()
-        return self.in_memory()
 
     def stop_background_work(self) -> None:
         """Start no more background work, so that a server can shut down soon. Does not wait for running work."""

@@ -10,7 +10,7 @@ from functools import partial
 from http import HTTPStatus
 from io import BufferedReader, BytesIO, FileIO
 from stat import S_ISREG
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from ..http.captured_response import MAX_HTML_BYTES
 from ..http.messages import (
@@ -280,13 +280,8 @@ def _decoded_text(text: str) -> str:
     return text if text.isascii() else text.encode("latin-1", "replace").decode("utf-8", "replace")
 
 
-class BodyListener(Protocol):
-    """Gets the events of a body: each part, its end, that a part does not pass here, or that it fails."""
-
-    def on_chunk(self, chunk: Any) -> None: ...
-    def on_end(self) -> None: ...
-    def on_skipped_body(self) -> None: ...
-    def retract(self) -> None: ...
+BodyListener = WSGIExchange | PassingResponse
+"""Gets the events of a body: each part, its end, that a part does not pass here, or that it fails."""
 
 
 def observed_body(body: Any, listener: BodyListener, file_wrapper: Any) -> Any:

@@ -320,7 +320,7 @@ def _unobserved(fetch: Fetch, middleware: SitemapMiddleware) -> Iterator[Fetch]:
 
     The sitemap and robots.txt are requested as usual, because only the app's own service can serve them.
     """
-    own, other = middleware.service, middleware.service.unobserving()
+    own, other = middleware.service, middleware.service.in_memory(enabled=False, verify=False)
 
     def fetch_unobserved(path: str, encoding: str, query: str) -> Response:
         if path.endswith(DOCUMENT_SUFFIXES):

@@ -11,7 +11,7 @@ from types import FunctionType, MethodType
 from typing import Any, Final, Literal, Protocol, TypeVar
 
 from ..exceptions import OptionError
-from ..models import Changefreq, Lastmod, RouteSettings
+from ..models import NO_SETTINGS, Changefreq, Lastmod, RouteSettings
 from ..protocol.extensions import Extensions, News, Video, checked_extensions, merge_extensions
 from ..protocol.value_checks import (
     unknown_option_error,
@@ -38,9 +38,6 @@ class _OfSite(Protocol):
 
 Values = _Items | Callable[[], _Items | Awaitable[_Items]] | _OfSite
 """Enumerates a route's pages: the items, or a callable that returns them, of the site with this base URL if it asks."""
-
-NO_SETTINGS: Final = RouteSettings()
-"""The settings of an undecorated object. Compared by identity."""
 
 ATTRIBUTE: Final = "__sitemap__"
 """The attribute that keeps the settings of a decorated object."""

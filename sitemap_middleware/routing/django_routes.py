@@ -10,8 +10,8 @@ from django.conf import settings
 from django.urls import get_resolver
 from django.views import generic
 
-from ..models import I18N, HiddenReason, PathBuilder, Route
-from ..options.decorator import NO_SETTINGS, endpoint_name, merge_settings, settings_of
+from ..models import I18N, NO_SETTINGS, HiddenReason, PathBuilder, Route
+from ..options.decorator import endpoint_name, merge_settings, settings_of
 from .django_sitemaps import SETTING, sitemap_sections
 from .django_urlconf import View, own_connections, resolve, views
 from .route_discovery import Position

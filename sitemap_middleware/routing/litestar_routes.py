@@ -16,10 +16,9 @@ from litestar.response.base import ASGIResponse
 from litestar.utils import normalize_path
 
 from ..exceptions import OptionError
-from ..models import HiddenReason, PathBuilder, Route, RouteSettings
+from ..models import NO_SETTINGS, HiddenReason, PathBuilder, Route, RouteSettings
 from ..options.decorator import (
     ATTRIBUTE,
-    NO_SETTINGS,
     OPT_KEY,
     checked_settings,
     endpoint_name,

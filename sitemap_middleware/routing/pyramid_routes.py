@@ -10,8 +10,8 @@ from urllib.parse import unquote
 
 from pyramid.interfaces import IRoutesMapper
 
-from ..models import HiddenReason, PathBuilder, Route
-from ..options.decorator import NO_SETTINGS, endpoint_name, merge_settings, settings_of
+from ..models import NO_SETTINGS, HiddenReason, PathBuilder, Route
+from ..options.decorator import endpoint_name, merge_settings, settings_of
 from .route_discovery import Position
 
 _PARAMETER: Final = re.compile(r"\{(?P<name>[_a-zA-Z]\w*)(?::(?P<regex>[^{}]*(?:\{[^{}]*\}[^{}]*)*))?\}")

@@ -8,6 +8,7 @@ are trusted.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from importlib import import_module
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
@@ -70,7 +71,7 @@ def _outside(routes: Iterator[Route], prefixes: list[str]) -> Iterator[Route]:
 def on_free_paths(routes: Iterable[Route], is_free: Callable[[str], bool]) -> Iterator[Route]:
     """Routes that build and match only those decoded paths that are free: the app tries others before them."""
     for route in routes:
-        yield route._replace(builder=route.builder.except_taken(is_free)) if route.builder else route
+        yield replace(route, builder=route.builder.except_taken(is_free)) if route.builder else route
 
 
 class Position(NamedTuple):
@@ -130,7 +131,7 @@ def with_outer_settings(routes: Iterable[Route], *outer: RouteSettings) -> Itera
         for settings in outer:
             merged = merge_settings(merged, settings)
         merged, reason = inherited_settings(route.path, route.settings, merged)
-        yield route._replace(settings=merged, not_learned_reason=reason or route.not_learned_reason)
+        yield replace(route, settings=merged, not_learned_reason=reason or route.not_learned_reason)
 
 
 NEEDS_QUERY: Final = HiddenReason("it needs a query parameter")

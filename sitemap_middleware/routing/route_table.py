@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import cached_property
 from hashlib import blake2b
 from typing import Any, Final, Literal
 
 from ..http.urls import bare_host
-from ..models import Context, PathBuilder, Provider, Route, RouteSettings, Site
-from ..options.decorator import NO_SETTINGS
+from ..models import NO_SETTINGS, Context, PathBuilder, Provider, Route, RouteSettings, Site
 from ..options.patterns import Pattern
 from ..options.table import Options
 from ..protocol.value_checks import RESERVED_SECTIONS
@@ -80,7 +80,7 @@ class RouteTable:
                     self._named.setdefault(pattern.text, Route(pattern.text, "named by an option"))
                     continue
                 route = templates.get(pattern.text) or Route(pattern.text, "learned from traffic", static=False)
-                self._learned.append((pattern, route._replace(host=None, except_hosts=()), omits_secrets))
+                self._learned.append((pattern, replace(route, host=None, except_hosts=()), omits_secrets))
         for route in self._parametrised:
             if route.settings.learn and not route.builder:
                 self._learned.append((Pattern(route.path), route, False))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial, reduce
 from typing import Any, Final, NamedTuple
 
@@ -14,10 +15,9 @@ from starlette.routing import BaseRoute, Host, Mount, Router, compile_path, repl
 from starlette.routing import Route as StarletteRoute
 from starlette.staticfiles import StaticFiles
 
-from ..models import HiddenReason, PathBuilder, Route, RouteSettings, is_one_of
+from ..models import NO_SETTINGS, HiddenReason, PathBuilder, Route, RouteSettings, is_one_of
 from ..options.decorator import (
     ATTRIBUTE,
-    NO_SETTINGS,
     endpoint_name,
     merge_settings,
     routers_with_settings,
@@ -166,7 +166,7 @@ def _except(routes: Iterator[Route], hosts: tuple[str, ...]) -> Iterator[Route]:
         if not hosts:
             yield route
         elif route.host is None or not is_one_of(route.host, hosts):
-            yield route._replace(except_hosts=route.except_hosts + hosts) if route.is_for_many_hosts else route
+            yield replace(route, except_hosts=route.except_hosts + hosts) if route.is_for_many_hosts else route
 
 
 def _paths(path: str, prefix: str, earlier: _EarlierRoutes) -> PathBuilder:

@@ -13,8 +13,8 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.routing import BuildError, MapAdapter, Rule
 
 from ..http.urls import ascii_host, bare_host
-from ..models import HiddenReason, PathBuilder, Route, RouteSettings
-from ..options.decorator import NO_SETTINGS, endpoint_name, merge_settings, settings_of
+from ..models import NO_SETTINGS, HiddenReason, PathBuilder, Route, RouteSettings
+from ..options.decorator import endpoint_name, merge_settings, settings_of
 from .framework_detection import new_context
 from .route_discovery import Position
 

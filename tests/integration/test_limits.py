@@ -16,8 +16,8 @@ from sitemap_middleware.adapters import asgi_client
 from sitemap_middleware.documents.publisher import MAX_SITES
 from sitemap_middleware.http.captured_response import MAX_HTML_BYTES
 from sitemap_middleware.models import StoreKey
+from sitemap_middleware.observe.tracker import MAX_TRACKED_PAGES
 from sitemap_middleware.routing import hosts
-from sitemap_middleware.routing.hosts import MAX_HOSTS as NAMES
 from sitemap_middleware.stores.sqlite import MemoryStore, SQLiteStore
 
 from ..support.collection_sizes import collection_sizes
@@ -190,7 +190,7 @@ def test_made_up_urls_fill_neither_memory_nor_store(
         send_request(number)
     sample.app.flush()
     before = collection_sizes(sample.app.service)
-    grown = {place: size for place, size in before.items() if size > 2 * NAMES}
+    grown = {place: size for place, size in before.items() if size > 2 * MAX_TRACKED_PAGES}
     assert grown == {}, "more than any of these may hold"
     assert rows(store) <= 10 * 110
 
