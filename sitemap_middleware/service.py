@@ -150,26 +150,22 @@ class SitemapService(ServiceInspection):
         Only a request that an anonymous crawler could have sent for the whole page is
         evidence. Others are counted by reason. The adapter looks up the page of the next such request by the key.
         """
-        try:
-            reason = self.ignore_reason(request)
-            if reason is not None:
-                self.tracker.ignored.count(request.path, reason)
-                return None
-            if len(request.path) > _MAX_PATH_CHARS or request.path == ROBOTS_PATH or self.report.handles(request.path):
-                return None
-            site, trust = self.site_resolver.resolve_request(request)
-            if site is None or trust == "none":
-                self.tracker.ignored.count(request.path, FOREIGN_HOST)
-                return None
-            if self.options.verify:
-                self.prober.remember(site, request)
-            # Requests that may be for a sitemap document are never looked up, so `handles` sees each of them.
-            is_document = request.path.endswith(DOCUMENT_SUFFIXES)
-            key_or_none = None if is_document else key
-            return self.tracker.track(key_or_none, site, request.path, is_foreign_host=trust == "foreign")
-        except Exception as error:
-            self.log_fault("a request could not be observed", error)
+        reason = self.ignore_reason(request)
+        if reason is not None:
+            self.tracker.ignored.count(request.path, reason)
             return None
+        if len(request.path) > _MAX_PATH_CHARS or request.path == ROBOTS_PATH or self.report.handles(request.path):
+            return None
+        site, trust = self.site_resolver.resolve_request(request)
+        if site is None or trust == "none":
+            self.tracker.ignored.count(request.path, FOREIGN_HOST)
+            return None
+        if self.options.verify:
+            self.prober.remember(site, request)
+        # Requests that may be for a sitemap document are never looked up, so `handles` sees each of them.
+        is_document = request.path.endswith(DOCUMENT_SUFFIXES)
+        key_or_none = None if is_document else key
+        return self.tracker.track(key_or_none, site, request.path, is_foreign_host=trust == "foreign")
 
     def ignores(self, path: str, *, has_cookie: bool) -> bool:
         """Whether a request surely is of no use, by its path below the root: then it is counted.

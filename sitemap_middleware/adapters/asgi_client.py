@@ -47,13 +47,7 @@ class ASGIClient:
 
     def start_probe(self, request: Request, probe: ProbeRequest) -> Future[Response | None]:
         future: Future[Response | None] = Future()
-        call = partial(
-            request_app,
-            self.adapter.app,
-            self._scope(request, probe),
-            future,
-            allow_truncated=probe.allow_truncated,
-        )
+        call = partial(request_app, self.adapter.app, self._scope(request, probe), future)
         # in an empty context: without the live request's user and other variables
         self.call_soon(contextvars.Context().run, start_task, call)
         return future
@@ -90,7 +84,7 @@ class ASGIClient:
         return scope
 
 
-async def request_app(app: ASGIApp, scope: Scope, future: Future[Response | None], *, allow_truncated: bool) -> None:
+async def request_app(app: ASGIApp, scope: Scope, future: Future[Response | None]) -> None:
     """Call the app, with a deadline, and set the result of the future when the app has returned.
 
     What the app does after its response, in background tasks, has no deadline. The
@@ -125,9 +119,7 @@ async def request_app(app: ASGIApp, scope: Scope, future: Future[Response | None
         elif collector.is_complete:
             future.set_result(collector.response())
         elif deadline.cancel_called:
-            future.set_result(
-                truncated_response(collector.response(), too_long=collector.is_too_long, allowed=allow_truncated)
-            )
+            future.set_result(truncated_response(collector.response(), too_long=collector.is_too_long))
         else:
             future.set_exception(failure)
 

@@ -70,13 +70,12 @@ def is_endless(media_type: str) -> bool:
     return media_type.startswith(_ENDLESS_MEDIA_TYPES)
 
 
-def truncated_response(response: Response, *, too_long: bool, allowed: bool) -> Response | None:
+def truncated_response(response: Response, *, too_long: bool) -> Response | None:
     """What counts of a response whose body was not read to its end; None if nothing does.
 
-    Text counts only if its beginning is enough (`ProbeRequest.allow_truncated`), since the rest may matter.
-    Of other responses the status and the headers count.
+    The beginning of one that is too long is enough. Of others that are no text the status and the headers count.
     """
-    if allowed and too_long:
+    if too_long:
         return response
     media_type = dict(response.headers).get("content-type", "").lower()
     is_text = not media_type or "text/" in media_type or "xml" in media_type

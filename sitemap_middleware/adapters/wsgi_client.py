@@ -63,7 +63,7 @@ class WSGIClient:
     def start_probe(self, request: Request, probe: ProbeRequest) -> Future[Response | None]:
         future: Future[Response | None] = Future()
         environ = self._environ(request, probe)
-        call = partial(resolve_response, self.adapter.app, environ, future, allow_truncated=probe.allow_truncated)
+        call = partial(resolve_response, self.adapter.app, environ, future)
         run_in_context = Context().run  # without the live request's context variables, such as its user
         if request.runs_probes_inline:
             run_in_context(call)
@@ -94,19 +94,17 @@ def _raw(text: str) -> str:
     return text.encode("utf-8", "surrogateescape").decode("latin-1")
 
 
-def resolve_response(
-    app: WSGIApplication, environ: WSGIEnvironment, future: Future[Response | None], *, allow_truncated: bool
-) -> None:
+def resolve_response(app: WSGIApplication, environ: WSGIEnvironment, future: Future[Response | None]) -> None:
     """Call the app, and set the result or the exception of the future."""
     try:
-        future.set_result(_request_app(app, environ, allow_truncated=allow_truncated))
+        future.set_result(_request_app(app, environ))
     except BaseException as error:  # raised where the result is waited for
         future.set_exception(as_exception(error))
         if isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
             raise  # the server is being stopped
 
 
-def _request_app(app: WSGIApplication, environ: WSGIEnvironment, *, allow_truncated: bool) -> Response | None:
+def _request_app(app: WSGIApplication, environ: WSGIEnvironment) -> Response | None:
     """The app's response. If its body is endless, too long or too slow, see `truncated_response`."""
     started: list[tuple[str, list[tuple[str, str]]]] = []
     parts: list[bytes] = []
@@ -126,11 +124,7 @@ def _request_app(app: WSGIApplication, environ: WSGIEnvironment, *, allow_trunca
             if started and is_endless(dict(_response(*started[-1]).headers).get("content-type", "").lower()):
                 return _response(*started[-1])
             if size > MAX_PROBE_BYTES or time.monotonic() > deadline:
-                return truncated_response(
-                    _response(*started[-1], b"".join(parts)),
-                    too_long=size > MAX_PROBE_BYTES,
-                    allowed=allow_truncated,
-                )
+                return truncated_response(_response(*started[-1], b"".join(parts)), too_long=size > MAX_PROBE_BYTES)
         return _response(*started[-1], b"".join(parts))
     finally:
         if close := getattr(chunks, "close", None):

@@ -95,20 +95,16 @@ class SitemapHandler:
 
     def handles(self, request: Request) -> bool:
         """Whether the middleware may answer this request, by its method and path. It costs almost nothing."""
-        try:
-            path = request.path
-            if not path.endswith(DOCUMENT_SUFFIXES) or request.method not in ("GET", "HEAD"):
-                return False
-            if path == ROBOTS_PATH:
-                return self.options.robots == "disallow"
-            if self.indexnow.is_key_path(path):
-                return not self.app_routes.table.has_explicit_route(path)
-            if path == self.options.feed:
-                return not (self.options.hides_all or self.app_routes.keeps(path, "the option feed"))
-            return self.is_document(path) and not self.app_routes.keeps(path, "SitemapMiddleware")
-        except Exception as error:
-            self.on_error("a request could not be looked at", error)
+        path = request.path
+        if not path.endswith(DOCUMENT_SUFFIXES) or request.method not in ("GET", "HEAD"):
             return False
+        if path == ROBOTS_PATH:
+            return self.options.robots == "disallow"
+        if self.indexnow.is_key_path(path):
+            return not self.app_routes.table.has_explicit_route(path)
+        if path == self.options.feed:
+            return not (self.options.hides_all or self.app_routes.keeps(path, "the option feed"))
+        return self.is_document(path) and not self.app_routes.keeps(path, "SitemapMiddleware")
 
     def amends(self, request: Request) -> bool:
         """Whether a request is for robots.txt, which the app answers, and `amended` adds to."""
@@ -123,15 +119,11 @@ class SitemapHandler:
 
     def cached_response(self, request: Request) -> Response | None:
         """The response if its document is in memory and fresh, else None. It never blocks: it runs on event loops."""
-        try:
-            if request.method not in ("GET", "HEAD") or request.is_of_test or not self.buffer.is_idle:
-                return None
-            site, _ = self.site_resolver.resolve_request(request)
-            document = None if site is None else self.publisher.fresh_document(site, request.path)
-            return None if document is None else self._response(document, request)
-        except Exception as error:
-            self.on_error("a request for the sitemap could not be looked at", error)
+        if request.method not in ("GET", "HEAD") or request.is_of_test or not self.buffer.is_idle:
             return None
+        site, _ = self.site_resolver.resolve_request(request)
+        document = None if site is None else self.publisher.fresh_document(site, request.path)
+        return None if document is None else self._response(document, request)
 
     def handle(self, request: Request) -> Response | None:
         """The response to a request that `handles` accepts; None if the app must answer it. It may block."""

@@ -204,7 +204,7 @@ class RobotsTxt:
         """The app's response; None if it fails."""
         try:
             other_scheme = scheme if scheme != request.scheme else None
-            probe = ProbeRequest(path, other_scheme, None if keep_host else host, allow_truncated=True)
+            probe = ProbeRequest(path, other_scheme, None if keep_host else host)
             return request.start_probe(probe).result(PROBE_TIMEOUT_SECONDS + PROBE_GRACE_SECONDS)
         except Exception as error:
             log.debug("the app failed to answer a request for %s: %s", path, error)

@@ -81,8 +81,6 @@ class ProbeRequest(NamedTuple):
     """Replaces the scheme of the live request."""
     host: str | None = None
     """Replaces the Host of the live request."""
-    allow_truncated: bool = False
-    """Whether the beginning of a body that is too long is enough."""
 
 
 AsyncCollector = Callable[[Any, Context | None, Any, float], Generator[list[Any]]]
@@ -153,7 +151,7 @@ class Request:
         """Request another path from the app, below the same root, as a crawler would. On any thread.
 
         The future is done when the app has answered or failed. Its result is None if
-        the app does not answer in time, or sends an endless body. It may never be done:
+        the app does not answer in time. Of a body that is too long it has the beginning. It may never be done:
         a thread on which the app hangs cannot be stopped. If `runs_probes_inline`, it is
         done when this returns. Raises RuntimeError if the app's event loop is closed.
         """

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from ..evidence.dates import SECONDS_PER_DAY
 from ..evidence.page_verdict import is_listable
 from ..listing.candidates import equal_pages_of_part
-from ..models import Site, StoreKey
+from ..models import Page, Site, StoreKey
 from ..stores.base import UNLEARNED_PART, Store
 from ..util import BoundedCache, WorkerId
 
@@ -42,29 +43,23 @@ class Cleaner:
         self._cleaned_up_at.put(key, now)
         if key in self._full:
             self._full.discard(key)
-            self._delete_repeated(site)
+            self._delete(site, lambda pages: equal_pages_of_part(self._store, site, pages))
         if self._store.lease(key, "forget", self._worker_id.name, CLEANUP_INTERVAL_SECONDS):
-            forget_pages(self._store, key, now - self._max_age_seconds, now - SECONDS_PER_DAY)
+            self._delete(site, lambda pages: _outdated(pages, now - self._max_age_seconds, now - SECONDS_PER_DAY))
 
-    def _delete_repeated(self, site: Site) -> None:
+    def _delete(self, site: Site, choose: Callable[[list[Page]], Iterable[str]]) -> None:
+        """Delete the paths that are chosen of the pages of each part of learned pages."""
         key = site.store_key
         for number in sorted(self._store.parts(key).keys() - {UNLEARNED_PART}):
             version = self._store.version(key)
-            pages = self._store.part(key, number)
-            if repeated := equal_pages_of_part(self._store, site, pages):
-                # If another worker has written meanwhile, the next cleanup does it.
-                self._store.write(key, version, dict.fromkeys(repeated))
+            if chosen := dict.fromkeys(choose(self._store.part(key, number))):
+                self._store.write(key, version, chosen)  # if others have written meanwhile, the next cleanup does it
 
 
-def forget_pages(store: Store, site: StoreKey, unseen_since: int, unlisted_since: int) -> None:
-    """Delete learned pages that were last seen before a time, in POSIX seconds; before a later one unless listable."""
-    for number in store.parts(site).keys() - {UNLEARNED_PART}:
-        version = store.version(site)
-        outdated = [
-            page.path
-            for page in store.part(site, number)
-            if page.last_seen < unseen_since or (page.last_seen < unlisted_since and not is_listable(page))
-        ]
-        if outdated:
-            # If another worker has written meanwhile, the next cleanup does it.
-            store.write(site, version, dict.fromkeys(outdated))
+def _outdated(pages: Iterable[Page], unseen_since: int, unlisted_since: int) -> list[str]:
+    """The pages that were last seen before a time, in POSIX seconds; before a later one unless listable."""
+    return [
+        page.path
+        for page in pages
+        if page.last_seen < unseen_since or (page.last_seen < unlisted_since and not is_listable(page))
+    ]

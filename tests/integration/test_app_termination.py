@@ -104,7 +104,7 @@ def test_event_loop_stops_while_a_page_is_probed() -> None:
 
     answer: Future[Any] = Future()
     with pytest.raises(KeyboardInterrupt):
-        asyncio.run(request_app(app, {}, answer, allow_truncated=False))
+        asyncio.run(request_app(app, {}, answer))
     assert isinstance(answer.exception(), RuntimeError)
 
 

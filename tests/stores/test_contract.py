@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sitemap_middleware.models import Page, PageLimits, StoreKey
-from sitemap_middleware.observe.cleanup import forget_pages
+from sitemap_middleware.models import Page, PageLimits, Site, StoreKey
+from sitemap_middleware.observe.cleanup import Cleaner
 from sitemap_middleware.stores import open_store
 from sitemap_middleware.stores.base import MAX_LEASE_SECONDS, PART_PAGES, UNLIMITED, Store
 from sitemap_middleware.stores.stored_sites import open_readonly, stored_sites
@@ -173,13 +173,14 @@ def test_pages_not_seen_are_forgotten_unless_others_name_them(store: Store) -> N
         learned("/old", last_seen=9),
         learned("/new", last_seen=100),
         learned("/gone", last_seen=50, status=404),
-        learned("/gone/lately", last_seen=60, status=404),
+        learned("/gone/lately", last_seen=90_000, status=404),
     )
-    forget_pages(store, SITE, 10, 60)
+    cleaner, site, days = Cleaner(store, 2), Site("https", "example.com"), 24 * 60 * 60
+    cleaner.clean_up(site, 10 + 2 * days, is_full=False)
     assert everything(store) == {0: ["/named"], 1: ["/gone/lately", "/new"]}
     assert store.parts(SITE)[1].version == store.version(SITE)
     assert write(store, learned("/old"), limits=PageLimits(route=3)) == set(), "they have left room"
-    forget_pages(store, SITE, 9999, 9999)
+    cleaner.clean_up(site, 10 * days, is_full=False)
     assert everything(store) == {0: ["/named"]}
 
 

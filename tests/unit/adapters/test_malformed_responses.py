@@ -27,13 +27,13 @@ def asked_of_asgi(monkeypatch: pytest.MonkeyPatch, *messages: Any) -> Future[Res
             await send(message)
 
     future: Future[Response | None] = Future()
-    asyncio.run(asyncio.wait_for(request_app(app, {"type": "http"}, future, allow_truncated=False), 30))
+    asyncio.run(asyncio.wait_for(request_app(app, {"type": "http"}, future), 30))
     return future
 
 
 def asked_of_wsgi(app: Callable[..., Any]) -> Future[Response | None]:
     future: Future[Response | None] = Future()
-    resolve_response(app, {}, future, allow_truncated=False)
+    resolve_response(app, {}, future)
     return future
 
 
