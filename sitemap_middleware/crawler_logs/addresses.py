@@ -106,9 +106,8 @@ class Identities:
         new = [sender for sender in wanted if sender not in self._known]
         # A proxy needs no DNS here. Without either, each attempt would only wait for an answer that does not come.
         can_fetch = self._asks_network and (self._dns_works or bool(getproxies()))
-        for url in (url for crawler, _ in new for url in crawler.range_urls):
-            if url not in self._ranges:
-                self._ranges[url] = self._fetch_ranges(url) if can_fetch else None
+        for url in sorted({crawler.ranges_url for crawler, _ in new} - self._ranges.keys() - {""}):
+            self._ranges[url] = self._fetch_ranges(url) if can_fetch else None
         with ThreadPoolExecutor(_LOOKUPS_AT_ONCE) as pool:
             self._known.update(zip(new, pool.map(self._identity, new), strict=True))
         return self._known
@@ -126,12 +125,12 @@ class Identities:
         crawler, address = sender[0], parse_address(sender[1])
         if address is None or not address.is_global:  # that of a proxy, or of a developer
             return Identity.UNVERIFIED
-        ranges = [self._ranges[url] for url in crawler.range_urls]
-        if any(address in network for networks in ranges for network in networks or ()):
+        ranges = self._ranges.get(crawler.ranges_url)
+        if any(address in network for network in ranges or ()):
             return Identity.VERIFIED
         if crawler.dns_suffixes and self._asks_network:
             return _ask_dns(crawler.dns_suffixes, address) if self._dns_works else Identity.UNVERIFIED
-        return Identity.FAKE if ranges and None not in ranges else Identity.UNVERIFIED
+        return Identity.FAKE if ranges is not None else Identity.UNVERIFIED
 
     @cached_property
     def _dns_works(self) -> bool:

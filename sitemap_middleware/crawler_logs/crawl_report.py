@@ -15,7 +15,7 @@ from urllib.parse import unquote
 
 from ..http.urls import bare_host
 from .addresses import Identities, Identity
-from .known_crawlers import Crawler, bot_of_agent, crawler_of_agent
+from .known_crawlers import MAX_AGENT_CHARS, Crawler, bot_of_agent, crawler_of_agent
 from .log_reader import Hit, LogReadError, read_hits, timestamp_of_text
 
 MAX_COUNTED_PAGES: Final = 500_000
@@ -163,12 +163,12 @@ def _visits_of_crawlers(
             for hit in read_hits(log, lines):
                 if lines["read"] % 10_000 == 0:
                     on_progress(lines["read"], None)
-                crawler = crawler_of_agent(hit.agent)
-                if crawler is not None:
+                agent = hit.agent[:MAX_AGENT_CHARS]
+                if (crawler := crawler_of_agent(agent)) is not None:
                     yield hit, crawler
-                elif not hit.agent:
+                elif not agent:
                     lines["no User-Agent"] += 1
-                elif name := bot_of_agent(hit.agent):
+                elif name := bot_of_agent(agent):
                     counter.add_other(hit, name)
         except LogReadError as error:
             problems.append(str(error))
