@@ -14,6 +14,7 @@ from ..evidence.response_parser import decode_body
 from ..http import messages
 from ..http.robots_parser import MAX_ROBOTS_BYTES, ROBOTS_PATH, RobotsRules, decode_robots
 from ..models import Site
+from .findings import Problem
 from .values import resolved
 
 MAX_REDIRECTS: Final = 10
@@ -68,15 +69,18 @@ class Response:
         """The value of a header, by its name in lower case; nothing if there is none."""
         return next((value for key, value in self.headers if key == name), "")
 
-    @property
-    def steps(self) -> str:
-        """Where redirects led, for a text."""
-        return " to ".join([*self.redirects[1:], self.url])
-
-    @property
-    def leads_to_login(self) -> bool:
-        """Whether redirects led to what is probably a login page."""
-        return bool(self.redirects) and _is_login(self.url) and not _is_login(self.redirects[0])
+    def problem(self, family: str, subject: str) -> Problem | None:
+        """Why it is not that of the URL itself, with the code of a family of rules; None if it is."""
+        if self.redirects and _is_login(self.url) and not _is_login(self.redirects[0]):
+            return f"{family}-login", f"{subject} redirects to {self.url}"
+        if self.status == 401:
+            return f"{family}-login", f"{subject} answers 401"
+        if self.status != 200:
+            where = f"{subject} redirects to {self.url}, which" if self.redirects else subject
+            return f"{family}-status", f"{where} answers {self.status}"
+        if self.redirects:
+            return f"{family}-redirect", f"{subject} redirects to {' to '.join([*self.redirects[1:], self.url])}"
+        return None
 
 
 def _is_login(url: str) -> bool:

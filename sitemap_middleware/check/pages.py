@@ -115,8 +115,10 @@ def check_page(lastmod: str, response: Response, now: float) -> tuple[list[Probl
 
     `lastmod` is its date as listed, empty if it has none.
     """
-    problem = _response_problem(response)
-    if problem is not None:
+    if not response.status:
+        code = "page-redirect-loop" if response.failure is Failure.REDIRECTS else "page-failed"
+        return [(code, response.reason)], None, set()
+    if (problem := response.problem("page", "the page")) is not None:
         return [problem], None, set()
     headers = ResponseHeaders(response.headers)
     problems = [("page-noindex", "the header X-Robots-Tag says noindex")] if headers.robots.noindex else []
@@ -130,22 +132,6 @@ def check_page(lastmod: str, response: Response, now: float) -> tuple[list[Probl
     )
     links = {check_loc(resolved(response.url, link).partition("#")[0]).page.rstrip("/") for link in html.links}
     return [*problems, *_html_problems(response.url, lastmod, headers, html, now)], html.digest, links
-
-
-def _response_problem(response: Response) -> Problem | None:
-    """Why the response says nothing about the page itself."""
-    if not response.status:
-        return "page-redirect-loop" if response.failure is Failure.REDIRECTS else "page-failed", response.reason
-    if response.leads_to_login:
-        return "page-login", f"the page redirects to {response.url}"
-    if response.redirects and response.status == 200:
-        return "page-redirect", f"the page redirects to {response.steps}"
-    if response.status == 401:
-        return "page-login", "the page answers 401"
-    if response.status != 200:
-        where = f"the page redirects to {response.url}, which" if response.redirects else "the page"
-        return "page-status", f"{where} answers {response.status}"
-    return None
 
 
 def _html_problems(url: str, lastmod: str, headers: ResponseHeaders, html: HtmlFacts, now: float) -> Iterator[Problem]:

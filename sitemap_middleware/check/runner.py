@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator
@@ -117,8 +118,9 @@ async def check_sitemap(
         if isinstance(source, ClientSource):
             await check_site_robots(client, run, source.name)
         page_checks = PageChecks(client, run)
+        done = itertools.count(1)
         checks = map(page_checks.check, chosen)
-        await _run_all(lambda: next(checks, None), CONCURRENT_PAGES, lambda done: on_progress(done, len(chosen)))
+        await _run_all(checks, CONCURRENT_PAGES, lambda: on_progress(next(done), len(chosen)))
         if settings.pages is Pages.ALL and run.is_complete:
             page_checks.report_orphans()
     if run.is_complete:
@@ -202,35 +204,28 @@ async def _read_documents(source: FileSource | ClientSource, run: Run, limit: in
         run.named[location] = run.documents[0]  # an index may name itself
     started = 0
 
-    def next_document() -> Job | None:
+    def jobs() -> Iterator[Job]:
         nonlocal started
-        if started >= min(limit, len(run.documents)) or run.is_full:
-            return None
-        started += 1
-        return source.read(run.documents[started - 1], run)
+        while started < min(limit, len(run.documents)) and not run.is_full:
+            started += 1
+            yield source.read(run.documents[started - 1], run)
 
-    await _run_all(next_document, CONCURRENT_DOCUMENTS, lambda done: on_progress(done, len(run.documents)))
+    before = -1
+    while before < started:  # what was read may name further documents
+        before = started
+        await _run_all(jobs(), CONCURRENT_DOCUMENTS, lambda: on_progress(run.checked, len(run.documents)))
     if started < len(run.documents):
         text = f"the sitemap has {len(run.documents):,} documents, and {started:,} were checked"
         run.report(("index-not-all-read", text), source.name)
         run.is_complete = False
 
 
-async def _run_all(next_job: Callable[[], Job | None], concurrent: int, on_done: Callable[[int], None]) -> None:
-    """Run jobs, so many at the same time, and call `on_done` with the number of those that have ended."""
-    running, count = set[asyncio.Task[None]](), 0
-    try:
-        while True:
-            while len(running) < concurrent and (job := next_job()) is not None:
-                running.add(asyncio.create_task(job))
-            if not running:
-                return
-            done, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                task.result()
-            count += len(done)
-            on_done(count)
-    finally:
-        for task in running:
-            task.cancel()
-        await asyncio.gather(*running, return_exceptions=True)
+async def _run_all(jobs: Iterator[Job], concurrent: int, on_done: Callable[[], None]) -> None:
+    """Run jobs, so many at the same time, and call `on_done` after each."""
+
+    async def run_some() -> None:
+        for job in jobs:
+            await job
+            on_done()
+
+    await asyncio.gather(*(run_some() for _ in range(concurrent)))

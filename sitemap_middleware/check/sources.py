@@ -110,16 +110,19 @@ class ClientSource:
         robots = await self._client.robots_txt(url)
         is_forbidden = robots is not None and not robots.allows(url)
         response = await self._client.get(url, MAX_BYTES + 1)
-        problems = [*_response_problems(response)]
+        problem = response.problem("fetch", "the server") if response.status else _failure_problem(response)
+        problems = [] if problem is None else [problem]
         if response.status in _REFUSALS and (await self._client.get(url, 0, BROWSER)).status == 200:
-            text = f"the server answers {response.status}, and 200 to a browser"
-            problems[-1] = ("fetch-user-agent", text)
+            problems = [("fetch-user-agent", f"the server answers {response.status}, and 200 to a browser")]
         if response.failure is Failure.ROBOTS and is_forbidden:
             problems = []
         elif response.failure is Failure.ROBOTS and listed.parent is None:
             raise SitemapError(f"{response.reason}, though Google and Bing may: give --ignore-robots")
         if is_forbidden:
             problems.append(("fetch-robots", "robots.txt forbids crawlers to request the document"))
+        if response.status == 200 and _coding(response) not in ("", "identity", "gzip", "x-gzip"):
+            text = f"the response has Content-Encoding: {_coding(response)[:100]}"
+            problems.append(("fetch-content-encoding", text))
         if response.status == 200 and {code for code, _ in problems} <= {"fetch-redirect", "fetch-robots"}:
             document = Document(run, listed, response.url)
             end = _failure_problem(response) if response.failure is not None else None
@@ -129,22 +132,6 @@ class ClientSource:
             run.is_complete = False
         for problem in problems:
             run.report(problem, url)
-
-
-def _response_problems(response: Response) -> Iterator[Problem]:
-    """What is wrong with the response of a document, but for its body."""
-    if not response.status:
-        yield _failure_problem(response)
-    elif response.leads_to_login:
-        yield "fetch-login", f"the URL redirects to {response.url}"
-    elif response.redirects:
-        yield "fetch-redirect", f"the URL redirects to {response.steps}"
-    if response.status == 401:
-        yield "fetch-login", "the server answers 401"
-    elif response.status not in (0, 200):
-        yield "fetch-status", f"the server answers {response.status}"
-    elif _coding(response) not in ("", "identity", "gzip", "x-gzip"):
-        yield "fetch-content-encoding", f"the response has Content-Encoding: {_coding(response)[:100]}"
 
 
 def _failure_problem(response: Response) -> Problem:

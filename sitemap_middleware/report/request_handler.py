@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from contextvars import Context
 from dataclasses import dataclass
 from http import HTTPStatus
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, Final
+
+from werkzeug.datastructures import Headers
 
 from ..http.messages import Request, Response
 from ..http.urls import bare_host, normal_host
@@ -32,33 +34,14 @@ Permission = bool | tuple[int, Sequence[tuple[str, str]]]
 """What `authorize` says: yes, no, or the status and headers of another answer."""
 
 
-class RequestHeaders(Mapping[str, str]):
-    """The headers of a request. Their names match in any case; repeated ones are joined, as HTTP says."""
-
-    def __init__(self, headers: Iterable[tuple[str, str]]) -> None:
-        self._values: dict[str, str] = {}
-        for name, value in headers:
-            name = name.lower()
-            separator = "; " if name == "cookie" else ", "  # over HTTP/2, browsers send each cookie by itself
-            self._values[name] = f"{self._values[name]}{separator}{value}" if name in self._values else value
-
-    def __getitem__(self, name: str) -> str:
-        return self._values[name.lower()]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._values)
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-
 @dataclass(frozen=True, slots=True)
 class ReportRequest:
     """A request for the report, as the option `authorize` is given it."""
 
     path: str
     """Decoded, below the root path of the app."""
-    headers: RequestHeaders
+    headers: Headers
+    """Their names match in any case; repeated ones are joined, as HTTP says."""
     environ: Mapping[str, Any] | None = None
     """The environ of a WSGI app; None in an ASGI app."""
     scope: Mapping[str, Any] | None = None
@@ -85,7 +68,7 @@ class ReportHandler:
         """The response in a WSGI app; None if the app must answer the request."""
         if not self._may_answer(request):
             return None
-        allowed = self._allows(request, ReportRequest(request.path, RequestHeaders(request.headers), environ=environ))
+        allowed = self._allows(request, ReportRequest(request.path, _joined(request.headers), environ=environ))
         if inspect.isawaitable(allowed):
             if inspect.iscoroutine(allowed):
                 allowed.close()
@@ -102,7 +85,7 @@ class ReportHandler:
         """The response in an ASGI app; None if the app must answer the request."""
         if not self._may_answer(request):
             return None
-        asked = ReportRequest(request.path, RequestHeaders(request.headers), scope=scope)
+        asked = ReportRequest(request.path, _joined(request.headers), scope=scope)
         if inspect.iscoroutinefunction(self._authorize):
             allowed = self._allows(request, asked)
         else:  # it may block
@@ -170,6 +153,14 @@ class ReportHandler:
         except Exception:
             log.exception("the report could not be made")
             return error_response(request.method, 500, "The report could not be made: internal error, see the log.")
+
+
+def _joined(fields: Iterable[tuple[str, str]]) -> Headers:
+    joined = Headers()
+    for name, value in fields:
+        separator = "; " if name == "cookie" else ", "  # over HTTP/2, browsers send each cookie by itself
+        joined[name] = f"{joined[name]}{separator}{value}" if name in joined else value
+    return joined
 
 
 def _is_this_machine(request: Request, asked: ReportRequest) -> bool:
