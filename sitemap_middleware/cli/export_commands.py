@@ -7,26 +7,37 @@ import functools
 import gzip
 import json
 import os
+import re
 import time
 import zlib
 from collections.abc import Callable, Iterator
+from html import unescape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from urllib.parse import unquote
 
 import click
 
 from ..adapters.running_app import Fetch
+from ..exceptions import SitemapError
+from ..http.messages import GENERATING_HEADER
 from ..http.urls import parse_base_url, quote_path
 from ..models import Site
 from ..report.request_handler import EXTRA_MISSING
 from ..stores.default import only_existing_files
 from . import terminal
-from .app_documents import document_paths, fetch_documents
 from .command_target import INSPECTION_WAIT_SECONDS, Target, open_target, reporting_errors
 from .terminal import CommandError, console, print_line, print_notes, print_rows, progress
 
 if TYPE_CHECKING:  # it needs the extra publish
     from .publishing import ObjectChange
+
+RETRY_SECONDS: Final = 1.0
+
+MAX_ROUNDS: Final = 5
+"""Times that all documents are requested, at most, because the index has changed meanwhile."""
+
+LOC: Final = re.compile(rb"<loc>([^<]*)</loc>")
 
 _out_option = functools.partial(
     click.option,
@@ -163,6 +174,69 @@ def report(app: Any, *, out: Path, as_json: bool, **options: Any) -> None:
         print_line(console(), f"report of {site.base_url}: {files:,} files in {out}; open {out / 'index.html'}", "bold")
 
 
+class _DocumentMissing(SitemapError):
+    """The app answered 404."""
+
+
+def fetch_documents(
+    fetch: Fetch,
+    site: Site,
+    path: str,
+    on_progress: Callable[[int, int | None], None],
+) -> dict[str, bytes]:
+    """Return the documents of a sitemap, gzipped, by their decoded paths below the site's root; itself last.
+
+    They are fetched until the index has not changed meanwhile. Those that the app is generating are waited for.
+
+    Raises `SitemapError` if the app does not serve the sitemap, or not all of its documents.
+    """
+    read = functools.partial(_read, fetch, site.base_url)
+    sitemap = read(path)
+    for _ in range(MAX_ROUNDS):
+        names = document_paths(gzip.decompress(sitemap), site)
+        documents: dict[str, bytes] = {}
+        for count, name in enumerate(names):
+            on_progress(count, len(names) + 1)
+            with contextlib.suppress(
+                _DocumentMissing
+            ):  # an error only if the sitemap still names it when it is fetched again
+                documents[name] = read(name)
+        earlier, sitemap = sitemap, read(path)
+        if gzip.decompress(sitemap) == gzip.decompress(earlier):
+            break
+    for name in document_paths(gzip.decompress(sitemap), site):
+        if name not in documents:
+            raise SitemapError(f"the app answered 404 for {name}, which its {path} names")
+    return {**documents, path: sitemap}
+
+
+def _read(fetch: Fetch, base_url: str, path: str) -> bytes:
+    """Fetch a document, gzipped; wait while the app is generating it."""
+    response = fetch(path, "gzip")
+    while response.status == 503 and GENERATING_HEADER[1] in dict(response.headers).values():
+        time.sleep(RETRY_SECONDS)
+        response = fetch(path, "gzip")
+    if response.status != 200:
+        error_class = _DocumentMissing if response.status == 404 else SitemapError
+        reason = response.body.decode("utf-8", "replace").strip()
+        raise error_class(f"the app answered {response.status} for {path}: {reason}")
+    if dict(response.headers).get("content-encoding") != "gzip":
+        raise SitemapError(f"the app has a route for {path}, so SitemapMiddleware does not serve it")
+    first_loc = LOC.search(gzip.decompress(response.body))
+    if first_loc and not first_loc[1].startswith(f"{base_url}/".encode()):
+        raise SitemapError(
+            f"{path} lists {first_loc[1].decode('utf-8', 'replace')}, which is not a page of {base_url}:"
+            " give the site's own --base-url and --root-path"
+        )
+    return response.body
+
+
+def document_paths(body: bytes, site: Site) -> list[str]:
+    """The decoded paths of the documents that an index names; none if it is a plain sitemap."""
+    locs = LOC.findall(body) if b"<sitemapindex" in body else []
+    return [unquote(unescape(loc.decode(errors="replace")).removeprefix(site.base_url)) for loc in locs]
+
+
 class ExportedFile(NamedTuple):
     """A document that was written, and a compressed copy beside it."""
 
@@ -181,8 +255,6 @@ def export(
     path: str,
     folder: Path,
     on_progress: Callable[[int, int | None], None],
-    *,
-    pause: Callable[[float], None] = time.sleep,
 ) -> list[ExportedFile]:
     """Write a sitemap and its documents into a folder, each also compressed with gzip; return the files.
 
@@ -193,7 +265,7 @@ def export(
         SitemapError: the app does not serve the sitemap, or not all of its documents. Nothing is written.
         OSError: a file cannot be written.
     """
-    documents = fetch_documents(fetch, site, path, on_progress, pause)
+    documents = fetch_documents(fetch, site, path, on_progress)
     earlier_files = _previously_exported(folder / path.lstrip("/"), site, folder)
     written = [_write(folder, document, gzipped) for document, gzipped in documents.items()]
     current_files = {path for file in written for path in (file.path, _gzipped(file.path))}

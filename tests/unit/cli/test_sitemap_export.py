@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from sitemap_middleware.cli.app_documents import RETRY_SECONDS
-from sitemap_middleware.cli.export_commands import export
+from sitemap_middleware.cli.export_commands import RETRY_SECONDS, export
 from sitemap_middleware.cli.main import command
 from sitemap_middleware.documents.xml import render_sitemap
 from sitemap_middleware.exceptions import SitemapError
@@ -168,9 +167,9 @@ def exported(responses: dict[str, list[Response]], out: Path) -> tuple[list[str]
         assert encoding == "gzip"
         return responses[path].pop(0) if len(responses[path]) > 1 else responses[path][0]
 
-    written = export(
-        send_request, Site("https", "shop.example"), "/sitemap.xml", out, lambda *_: None, pause=pauses.append
-    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("time.sleep", pauses.append)
+        written = export(send_request, Site("https", "shop.example"), "/sitemap.xml", out, lambda *_: None)
     for file in written:
         body, gzipped = file.path.read_bytes(), file.path.with_name(f"{file.path.name}.gz").read_bytes()
         assert gzip.decompress(gzipped) == body
