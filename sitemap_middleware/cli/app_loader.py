@@ -34,7 +34,7 @@ _USUAL_APP_NAMES: Final = ("app", "application", "create_app", "make_app")
 _Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
 
-def load_app(app: Any, *, factory: bool = False) -> tuple[Any, SitemapMiddleware]:
+def load_app(app: Any) -> tuple[Any, SitemapMiddleware]:
     """Return an app, which may be given as `module:attribute` or `file.py:attribute`, and its middleware.
 
     A factory is called: with the arguments given, as in gunicorn's ``shop:create_app("production")``,
@@ -42,7 +42,7 @@ def load_app(app: Any, *, factory: bool = False) -> tuple[Any, SitemapMiddleware
     """
     name = app if isinstance(app, str) else printable(repr(app))
     if isinstance(app, str):
-        app, name = _import_app(app, factory=factory)
+        app, name = _import_app(app)
     try:
         found = find_all(app, SitemapMiddleware)
     except Exception as error:
@@ -61,7 +61,7 @@ def is_app_name(text: str) -> bool:
     return _APP_NAME.fullmatch(text) is not None
 
 
-def _import_app(name: str, *, factory: bool) -> tuple[Any, str]:
+def _import_app(name: str) -> tuple[Any, str]:
     """Return the app that a name stands for, and what to call it in errors."""
     match = _APP_NAME.fullmatch(name)
     if match is None:
@@ -77,16 +77,13 @@ def _import_app(name: str, *, factory: bool) -> tuple[Any, str]:
     except AttributeError as error:
         raise CommandError(_missing_attribute(module, place, attribute, error)) from error
     if arguments is None:
-        if not factory and not (_is_function(app) and not _required_parameters(app)):
+        if not _is_function(app) or _required_parameters(app):
             return app, name
         arguments = (), {}
         name += "()"
     if not callable(app):
         kind = _describe_type(app)
-        raise CommandError(
-            f"{name.removesuffix('()')} is {kind}, not an app factory: name the app itself, without --factory or"
-            " parentheses"
-        )
+        raise CommandError(f"{name} is {kind}, not an app factory: name the app itself, without parentheses")
     try:
         return app(*arguments[0], **arguments[1]), name
     except (Exception, SystemExit) as error:

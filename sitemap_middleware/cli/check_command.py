@@ -91,7 +91,6 @@ def _ignored(select: tuple[str, ...], ignore: tuple[str, ...]) -> set[str]:
     help="Scheme and host of the site of an app; for FILE, the URL at which its folder will be published.",
 )
 @terminal.root_path_option
-@terminal.factory_option
 @click.option("--select", metavar="CODES", multiple=True, help="Report only these codes and families.")
 @click.option("--ignore", metavar="CODES", multiple=True, help="Do not report these codes and families.")
 @click.option(

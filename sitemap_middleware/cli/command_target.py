@@ -48,7 +48,7 @@ def reporting_errors() -> Iterator[None]:
         raise CommandError(message) from error
 
 
-def open_target(app: Any, *, base_url: str | None, root_path: str | None, factory: bool = False) -> Target:
+def open_target(app: Any, *, base_url: str | None, root_path: str | None) -> Target:
     """Load an app, which may be given by its name, for a command. The path of --base-url is the root path.
 
     Raises `CommandError` if the app cannot be loaded, or, before it is imported, if an option is invalid.
@@ -61,7 +61,7 @@ def open_target(app: Any, *, base_url: str | None, root_path: str | None, factor
         if root not in (None, site.root):
             raise CommandError(f"--base-url={base_url!r} and --root-path={root_path!r} name different root paths")
         root, site = site.root, replace(site, root="")
-    app, middleware = load_app(app, factory=factory)
+    app, middleware = load_app(app)
     resolver, options = middleware.service.site_resolver, middleware.service.options
     if site is not None and options.allowed_hosts and resolver.refuses(site.host):
         names = ", ".join(options.allowed_hosts)

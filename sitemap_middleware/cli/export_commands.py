@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import gzip
-import json
 import os
 import re
 import time
@@ -27,7 +26,7 @@ from ..report.request_handler import EXTRA_MISSING
 from ..stores.default import only_existing_files
 from . import terminal
 from .command_target import INSPECTION_WAIT_SECONDS, Target, open_target, reporting_errors
-from .terminal import CommandError, console, print_line, print_notes, print_rows, progress
+from .terminal import CommandError, console, print_json, print_line, print_notes, print_rows, progress
 
 if TYPE_CHECKING:  # it needs the extra publish
     from .publishing import ObjectChange
@@ -116,7 +115,7 @@ def _print_changes(
     location, size = f"{public.base_url}{quote_path(path)}", sum(change.size for change in changes)
     if as_json:
         rows = [change._asdict() for change in changes]
-        click.echo(json.dumps({"site": site.base_url, "sitemap": location, "bytes": size, "changes": rows}, indent=2))
+        print_json({"site": site.base_url, "sitemap": location, "bytes": size, "changes": rows})
     else:
         rows_of_text = ((f"{action} {name}", f"{size:,} bytes" if size else "", "") for action, name, size in changes)
         print_rows(console(), rows_of_text)
@@ -133,7 +132,7 @@ def _print_files(files: list[ExportedFile], site: Site, out: Path, *, as_json: b
             for file in files
         ]
         totals = {"urls": urls, "bytes": size, "gzip_bytes": sum(file.gzipped_size for file in files)}
-        click.echo(json.dumps({"site": site.base_url, **totals, "files": rows}, indent=2))
+        print_json({"site": site.base_url, **totals, "files": rows})
         return
     print_rows(console(), (_file_row(file, out) for file in files))
     total = f"{_counted(urls, 'URL')} of {site.base_url}, {size:,} bytes: {2 * len(files)} files in {out}"
@@ -169,7 +168,7 @@ def report(app: Any, *, out: Path, as_json: bool, **options: Any) -> None:
         target.running.client(site, INSPECTION_WAIT_SECONDS)(target.service.options.path, "identity")
         files = export_report(target.service, site, out, update, target.running.async_collector)
     if as_json:
-        click.echo(json.dumps({"site": site.base_url, "folder": str(out), "files": files}, indent=2))
+        print_json({"site": site.base_url, "folder": str(out), "files": files})
     else:
         print_line(console(), f"report of {site.base_url}: {files:,} files in {out}; open {out / 'index.html'}", "bold")
 

@@ -7,7 +7,6 @@ would, and read its store. `status` reads a store, and requests and writes nothi
 from __future__ import annotations
 
 import contextlib
-import json
 import sys
 from collections.abc import Collection, Iterator
 from pathlib import Path
@@ -25,7 +24,7 @@ from ..stores.stored_sites import store_status
 from . import results, terminal
 from .app_loader import is_app_name, load_app
 from .command_target import Target, open_target, reporting_errors
-from .terminal import CommandError, print_notes, progress
+from .terminal import CommandError, print_json, print_notes, progress
 
 _no_requests_option = click.option(
     "--no-requests",
@@ -49,10 +48,6 @@ def _view(app: Any, what: str, *, no_requests: bool, **options: Any) -> Iterator
         yield _View(target, *target.snapshots(requests=not no_requests))
 
 
-def _print_json(rows: object) -> None:
-    click.echo(json.dumps(rows, indent=2))
-
-
 @click.command()
 @terminal.app_options
 @_no_requests_option
@@ -71,7 +66,7 @@ def explain(app: Any, pages: tuple[str, ...], *, as_json: bool, **options: Any) 
             except CommandError as error:  # the others are explained all the same
                 errors.append(error)
     if as_json:
-        _print_json([results.explanation_as_json(explanation, notes) for explanation in explanations])
+        print_json([results.explanation_as_json(explanation, notes) for explanation in explanations])
     else:
         for index, explanation in enumerate(explanations):
             if index:
@@ -95,7 +90,7 @@ def list_(app: Any, *, not_listed: bool, as_json: bool, as_csv: bool, **options:
     if as_csv:
         click.echo(pages_as_csv(lines), nl=False)
     elif as_json:
-        _print_json([*map(results.page_as_json, lines)])
+        print_json([*map(results.page_as_json, lines)])
     else:
         results.print_pages(lines)
     print_notes(notes)
@@ -123,7 +118,7 @@ def changes(app: Any, *, since: str, as_json: bool, **options: Any) -> None:
         moment = terminal.parse_since(since, snapshots[0].now)
         found = list(target.service.changes(snapshots, moment, failures))
     if as_json:
-        _print_json(results.changes_as_json(moment, found, notes))
+        print_json(results.changes_as_json(moment, found, notes))
     else:
         results.print_changes(found, moment, notes)
     if failures:  # their pages are missing
@@ -152,7 +147,7 @@ def routes_(app: Any, *, strict: bool, as_json: bool, **options: Any) -> None:
         sitemap_url = snapshots[0].site.base_url + target.service.options.path
     if as_json:
         site = snapshots[0].site.base_url
-        _print_json(results.route_report_as_json(site, sitemap_url, reports, notes))
+        print_json(results.route_report_as_json(site, sitemap_url, reports, notes))
     else:
         results.print_route_report(sitemap_url, reports, notes)
     found = any(report.undecided or report.unmatched or report.failing for report in reports)
@@ -177,7 +172,7 @@ def status(app: Any, sites: tuple[str, ...], *, as_json: bool) -> None:
         store, settings = _open_store(app)
         contents = store_status(store, sites, records=[RECORD_NAME])
     if as_json:
-        _print_json(results.status_as_json(contents) | results.settings_as_json(settings))
+        print_json(results.status_as_json(contents) | results.settings_as_json(settings))
     else:
         results.print_status(contents)
         results.print_settings(settings)

@@ -6,7 +6,7 @@ import copy
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any, Final, cast
+from typing import Any, cast
 
 import click
 
@@ -14,8 +14,6 @@ from .check_command import check
 from .crawlers_command import crawlers
 from .export_commands import build, report
 from .inspection_commands import changes, explain, list_, routes_, status
-
-_APP_PARAMETERS: Final = ("app", "factory")
 
 
 @click.group(
@@ -44,7 +42,7 @@ def commands_for(app: Any) -> click.Group:
     group = click.Group("sitemap", help=_without_names(command.help), context_settings=command.context_settings)
     for original in command.commands.values():
         bound = copy.copy(original)
-        bound.params = [parameter for parameter in original.params if parameter.name not in _APP_PARAMETERS]
+        bound.params = [parameter for parameter in original.params if parameter.name != "app"]
         bound.callback = functools.partial(cast("Callable[..., None]", original.callback), app)
         bound.help = _without_names(original.help)
         if original is check:

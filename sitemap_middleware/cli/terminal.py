@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import re
 import sys
 import time
@@ -52,9 +53,6 @@ base_url_option = click.option(
 root_path_option = click.option(
     "--root-path", metavar="PATH", help="Path below which the server mounts the app, as in uvicorn --root-path."
 )
-factory_option = click.option(
-    "--factory", is_flag=True, help="APP is a factory, even if it does not look like a function."
-)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 html_option = click.option(
     "--html", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path), help="Write a page of HTML."
@@ -63,7 +61,7 @@ html_option = click.option(
 
 def app_options(wrapped: _Command) -> _Command:
     """Add the argument and the options of every command that is about an app."""
-    return click.argument("app")(base_url_option(root_path_option(factory_option(json_option(wrapped)))))
+    return click.argument("app")(base_url_option(root_path_option(json_option(wrapped))))
 
 
 def parse_since(text: str, now: int) -> int:
@@ -122,6 +120,10 @@ def print_rows(out: Console, rows: Iterable[Row]) -> None:
         else:
             print_line(out, text, style)
             print_line(out, f"{_INDENT}{about}", style)
+
+
+def print_json(value: object) -> None:
+    click.echo(json.dumps(value, indent=2))
 
 
 def print_notes(notes: Sequence[str]) -> None:

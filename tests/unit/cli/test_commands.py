@@ -559,7 +559,6 @@ def test_commands_for_an_app_take_no_name_of_it(store: Path) -> None:
     assert runner.invoke(args=["sitemap", "list"]).output == run("list", "own_blog:create_app").output
     assert runner.invoke(args=["sitemap", "status"]).output.startswith(run("status", str(store)).output)
     assert "STORE" not in runner.invoke(args=["sitemap", "status", "--help"]).output
-    assert "--factory" not in runner.invoke(args=["sitemap", "list", "--help"]).output
     assert "STORE" in run("status", "--help").output
     app.wsgi_app.close()
 
