@@ -24,12 +24,6 @@ RECORD_NAME: Final = "indexnow"
 REPEAT_SECONDS: Final = 10 * 60
 """The shortest time between two notices of one URL."""
 
-KEY_CHECKS: Final = 3
-"""How often in a row, and minutes apart, the key must be public: while a deployment rolls on, not all servers have it,
-and engines fetch it once."""
-
-CHECK_SECONDS: Final = 60
-
 MAX_RETRY_AFTER_SECONDS: Final = 24 * 60 * 60
 """The longest pause that an engine can ask for."""
 
@@ -52,8 +46,6 @@ class Notice(NamedTuple):
     """When it was last sent; 0 if never."""
     is_done: bool = False
     """Whether that was received, or is not to be repeated."""
-    most: int = MAX_URLS
-    """The most URLs that it may be sent with: half of those of the last request that was not valid."""
     is_named: bool = False
     """Whether the app named it, by `changed`."""
 
@@ -72,13 +64,11 @@ class Queue:
     """In a row."""
     looked_at: int = 0
     """When the sitemap was last brought up to date."""
-    checks: int = 0
-    """How often in a row the key was public."""
     notices: dict[str, Notice] = field(default_factory=dict)
 
     def encoded(self) -> bytes:
         """The stored form."""
-        fields = self.key, self.since, self.state, self.retry_at, self.failures, self.looked_at, self.checks
+        fields = self.key, self.since, self.state, self.retry_at, self.failures, self.looked_at
         return json.dumps([*fields, {url: notice[:] for url, notice in self.notices.items()}]).encode()
 
     def add_changes(self, changes: Iterable[Change], now: int) -> None:
@@ -124,18 +114,16 @@ class Queue:
 
     def due(self, now: int) -> list[str]:
         """The URLs of the next request; none if nothing is to be sent now."""
-        due = {
-            url: notice
+        return [
+            url
             for url, notice in self.notices.items()
             if not notice.is_done and not 0 <= now - notice.sent_at < REPEAT_SECONDS
-        }
-        most = min((notice.most for notice in due.values()), default=0)
-        return [url for url, notice in due.items() if notice.most == most][:most]
+        ][:MAX_URLS]
 
-    def note(self, urls: Sequence[str], sent_at: int, *, is_done: bool = False, most: int = MAX_URLS) -> None:
+    def note(self, urls: Sequence[str], sent_at: int, *, is_done: bool = False) -> None:
         """Note that URLs are sent, and whether that is all."""
         for url in urls:
-            self.notices[url] = self.notices[url]._replace(sent_at=sent_at, is_done=is_done, most=most)
+            self.notices[url] = self.notices[url]._replace(sent_at=sent_at, is_done=is_done)
 
     def is_paused(self, now: int) -> bool:
         """Whether nothing is to be requested now."""
@@ -152,17 +140,7 @@ class Queue:
 
     def renew(self, key: str) -> None:
         """Begin with another key; what waits is told under that."""
-        self.key, self.state, self.retry_at, self.checks = key, "unverified", 0, 0
-
-    def note_check(self, now: int, *, is_public: bool) -> None:
-        """Note whether the file of the key was public."""
-        self.checks = self.checks + 1 if is_public else 0
-        if not is_public:
-            self.pause(now)
-        elif self.checks < KEY_CHECKS:
-            self.retry_at = now + CHECK_SECONDS
-        else:
-            self.state, self.retry_at = "verifying", 0
+        self.key, self.state, self.retry_at = key, "unverified", 0
 
     def succeed(self) -> None:
         """Note that a notice was received."""
@@ -172,12 +150,12 @@ class Queue:
 def decoded_queue(record: bytes | None, now: int) -> Queue:
     """The queue in a record; an empty one, with a new key, if there is none."""
     with suppress(ValueError, TypeError):
-        key, (at, url), state, retry_at, failures, looked_at, checks, notices = json.loads(record or b"")
+        key, (at, url), state, retry_at, failures, looked_at, notices = json.loads(record or b"")
         if state in STATES and isinstance(notices, Mapping):
             rows = {
-                url: Notice(float(at), int(sent_at), bool(is_done), int(most), bool(is_named))
-                for url, (at, sent_at, is_done, most, is_named) in notices.items()
+                url: Notice(float(at), int(sent_at), bool(is_done), bool(is_named))
+                for url, (at, sent_at, is_done, is_named) in notices.items()
             }
             times = int(retry_at), int(failures), int(looked_at)
-            return Queue(str(key), (float(at), str(url)), state, *times, int(checks), rows)
+            return Queue(str(key), (float(at), str(url)), state, *times, rows)
     return Queue(token_hex(16), (now, "~"))  # no URL is later than that

@@ -18,7 +18,7 @@ from ..options.table import Options
 from ..stores.base import Store
 from ..util import FaultLog, ForkSafeLock, WarnOnce, WorkerId, run_in_background
 from .protocol import DEFAULT_ENDPOINT, Answer, notify, outcome_of, request
-from .queue import KEY_CHECKS, RECORD_NAME, STATES, Queue, decoded_queue
+from .queue import RECORD_NAME, STATES, Queue, decoded_queue
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
 
@@ -27,6 +27,10 @@ TICK_SECONDS: Final = 30
 
 LOOK_SECONDS: Final = 5 * 60
 """Seconds between two requests of the middleware for its own sitemap, which find what changed."""
+
+KEY_CHECKS: Final = 3
+"""How often in a row the key must be public: while a deployment rolls on, not all servers have it, and engines fetch it
+once."""
 
 LEASE_SECONDS: Final = 60
 """Longer than the requests take together between which the lease is extended."""
@@ -195,7 +199,7 @@ class IndexNow:
 
     def _verify(self, site: Site, queue: Queue) -> bool:
         """Whether the key file is surely public: engines fetch it once, and remember for ever that it was not there."""
-        url, key, answer = _key_url(site, queue), queue.key.encode(), Answer(0, b"")
+        url, key = _key_url(site, queue), queue.key.encode()
         for _ in range(KEY_CHECKS):  # each may reach another server
             answer = request(url)
             if (answer.status, answer.body) != (200, key):
@@ -206,8 +210,10 @@ class IndexNow:
                     url,
                     f"status {answer.status}" if answer.status else answer.body.decode(errors="replace"),
                 )
+                queue.pause(self._now())
                 break
-        queue.note_check(self._now(), is_public=(answer.status, answer.body) == (200, key))
+        else:
+            queue.state = "verifying"
         self._save(site, queue)
         return queue.state == "verifying"
 
@@ -235,11 +241,11 @@ class IndexNow:
 
     def _send(self, site: Site, queue: Queue, urls: list[str]) -> bool:
         """Send some URLs, if everyone may hear of them now; whether further ones may be sent now."""
-        now, most = self._now(), queue.notices[urls[0]].most
+        now = self._now()
         notices = {url: queue.notices[url] for url in urls}  # what is only named may be anything until its page is seen
         since = {url: notice.at if notice.is_named else None for url, notice in notices.items()}
         public = self._public_locs(site, since, True)
-        queue.note(urls, now, most=most)  # what is not for everyone is looked at again in ten minutes
+        queue.note(urls, now)  # what is not for everyone is looked at again in ten minutes
         self._save(site, queue)  # before it is sent: if this process dies meanwhile, nobody repeats it at once
         urls = [url for url in urls if url in public]
         if not urls:
@@ -251,9 +257,8 @@ class IndexNow:
             queue.succeed()
             self.sent += len(urls)
         elif outcome == "invalid":
-            queue.note(urls, now, is_done=len(urls) == 1, most=max(1, len(urls) // 2))
-            if len(urls) == 1:
-                self._warn_once("invalid", "IndexNow does not take %s: %s", urls[0], _shown(answer))
+            queue.note(urls, now, is_done=True)
+            self._warn_once("invalid", "IndexNow refuses %d URLs such as %s: %s", len(urls), urls[0], _shown(answer))
         elif outcome == "burnt":
             queue.state = "burnt"
             queue.pause(now, RENEWAL_SECONDS)
