@@ -9,9 +9,10 @@ from collections import Counter
 from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from ..exceptions import SitemapError
+from ..listing.evaluated_urls import EvaluatedUrl
 from .clients import Client
 from .findings import RULES, Finding, Problem, Severity
 from .pages import PageChecks, Pages, check_site_robots
@@ -40,16 +41,6 @@ class Settings:
     pages: Pages = Pages.NONE
     earlier: Collection[str] | None = None
     """The baseline of an earlier run. Empty if there was none; None if nobody asks for that of this run."""
-
-
-class KnownUrl(NamedTuple):
-    """What the middleware knows of a URL."""
-
-    url: str
-    is_listed: bool
-    reason: str
-    status: int | None
-    """Of its last response. None if it was never seen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +79,7 @@ async def check_sitemap(
     settings: Settings,
     *,
     client: Client | None = None,
-    known: Callable[[], Iterable[KnownUrl]] | None = None,
+    known: Callable[[], Iterable[EvaluatedUrl]] | None = None,
     clock: Callable[[], float] = time.time,
     on_progress: OnProgress = lambda _done, _total: None,
 ) -> Result:
@@ -169,18 +160,20 @@ def sitemap_urls(target: str) -> list[str]:
     return result.urls
 
 
-def check_coverage(urls: Iterable[KnownUrl], requested: Collection[str]) -> Iterator[tuple[Problem, str]]:
+def check_coverage(urls: Iterable[EvaluatedUrl], requested: Collection[str]) -> Iterator[tuple[Problem, str]]:
     """Yield what differs between what is listed and what was seen, with the URL that it is about.
 
     Nobody need be told to request what this run requests.
     """
     for known in urls:
-        if known.is_listed and known.status is None:
+        if known.excluded:
+            continue
+        if known.listed and known.status is None:
             if known.url not in requested:
                 yield ("coverage-never-seen", "no response of the page was seen"), known.url
-        elif known.is_listed and known.status != 200:
+        elif known.listed and known.status != 200:
             yield ("coverage-listed-bad", f"the last response had the status {known.status}"), known.url
-        elif not known.is_listed and known.status == 200:
+        elif not known.listed and known.status == 200:
             yield ("coverage-not-listed", f"the page is left out: {known.reason}"), known.url
 
 

@@ -21,11 +21,12 @@ from ..check.findings import FAMILIES, RULES, Severity, ignored_codes, shortened
 from ..check.output import as_json as json_of
 from ..check.output import as_sarif, by_rule, summary, text_lines
 from ..check.pages import SAMPLE_PAGES, Pages
-from ..check.runner import DEFAULT_LIMIT, DEFAULT_MAX_DOCUMENTS, KnownUrl, Result, Settings, check_sitemap
+from ..check.runner import DEFAULT_LIMIT, DEFAULT_MAX_DOCUMENTS, Result, Settings, check_sitemap
 from ..check.sources import ClientSource, FileSource
 from ..check.values import check_loc
 from ..http.messages import DOCUMENT_SUFFIXES, Response
 from ..http.urls import parse_base_url
+from ..listing.evaluated_urls import EvaluatedUrl
 from ..middleware import SitemapMiddleware
 from ..stores.default import only_existing_files
 from . import terminal
@@ -42,7 +43,7 @@ _STYLES: Final = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.IN
 _Subject = tuple[
     FileSource | ClientSource,
     AbstractAsyncContextManager[Client | None],
-    Callable[[], Iterator[KnownUrl]] | None,
+    Callable[[], Iterator[EvaluatedUrl]] | None,
 ]
 """Where the documents are, what requests pages if anything does, and what an app knows of its pages."""
 
@@ -336,9 +337,7 @@ def _unobserved(fetch: Fetch, middleware: SitemapMiddleware) -> Iterator[Fetch]:
         other.close()
 
 
-def _known_urls(target: Target) -> Iterator[KnownUrl]:
+def _known_urls(target: Target) -> Iterator[EvaluatedUrl]:
     """What the middleware of an app knows of its pages."""
     snapshots, _ = target.snapshots()
-    for item in target.service.url_report(snapshots[:1], failures=[]):  # the app's log has them
-        if not item.excluded:
-            yield KnownUrl(item.url, item.listed, item.reason, item.status)
+    return target.service.url_report(snapshots[:1], failures=[])  # the app's log has them

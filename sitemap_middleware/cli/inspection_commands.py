@@ -10,7 +10,7 @@ import contextlib
 import sys
 from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 
@@ -33,19 +33,15 @@ _no_requests_option = click.option(
 )
 
 
-class _View(NamedTuple):
-    """A started app, as a command looks at it."""
-
-    target: Target
-    snapshots: list[SiteSnapshot]
-    notes: list[str]
+_View = tuple[Target, list[SiteSnapshot], list[str]]
+"""A started app as a command looks at it, with notes."""
 
 
 @contextlib.contextmanager
 def _view(app: Any, what: str, *, no_requests: bool, **options: Any) -> Iterator[_View]:
     """Look at an app. `options` are those of `open_target`."""
     with reporting_errors(), progress(what), open_target(app, **options).started() as target:
-        yield _View(target, *target.snapshots(requests=not no_requests))
+        yield target, *target.snapshots(requests=not no_requests)
 
 
 @click.command()

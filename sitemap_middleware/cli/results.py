@@ -33,9 +33,6 @@ _CHANGE_HEADINGS: Final = {"new": "new", "dropped": "no longer listed", "changed
 
 _MIN_ROUTE_COLUMNS: Final = 30
 
-_JSON_TYPES: Final = (bool, float, int, str, tuple, type(None))
-
-
 # explain
 
 
@@ -66,13 +63,13 @@ def print_explanation(explanation: Explanation, notes: Sequence[str]) -> None:
     verdict, *details = str(explanation).splitlines()
     out = console()
     print_line(out, verdict, "bold green" if explanation.listed else "bold red")
-    for line in (*details, *observation_lines(explanation), *_history_lines(explanation)):
+    for line in (*details, *observation_lines(explanation)):
         print_line(out, line)
     _print_notes(notes)
 
 
 def observation_lines(explanation: Explanation) -> Iterator[str]:
-    """Yield what was observed of a page, and when."""
+    """Yield what was observed of a page, and when, and what happened to it."""
     page = explanation.page
     if page is None:
         if explanation.route is not None:
@@ -80,10 +77,6 @@ def observation_lines(explanation: Explanation) -> Iterator[str]:
         return
     for name, value in observed_facts(page):
         yield f"{name}: {value}"
-
-
-def _history_lines(explanation: Explanation) -> Iterator[str]:
-    """Yield what happened to a page."""
     if explanation.history:
         yield "history:"
         for event in explanation.history:
@@ -277,13 +270,7 @@ def _queue_of(site: SiteStatus) -> Queue | None:
 
 def settings_as_json(settings: Collection[Setting]) -> dict[str, Any]:
     """The value of each option and where it comes from; empty if there are none."""
-    options = {
-        setting.name: {
-            "value": value if isinstance(value := setting.public_value, _JSON_TYPES) else str(value),
-            "source": setting.source_name,
-        }
-        for setting in settings
-    }
+    options = {setting.name: {"value": setting.public_value, "source": setting.source_name} for setting in settings}
     return {"options": options} if options else {}
 
 

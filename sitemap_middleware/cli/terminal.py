@@ -14,7 +14,6 @@ from typing import Any, Final, TypeVar
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn
 from rich.text import Text
 
 from ..evidence.dates import timestamp_of
@@ -123,7 +122,7 @@ def print_rows(out: Console, rows: Iterable[Row]) -> None:
 
 
 def print_json(value: object) -> None:
-    click.echo(json.dumps(value, indent=2))
+    click.echo(json.dumps(value, indent=2, default=str))
 
 
 def print_notes(notes: Sequence[str]) -> None:
@@ -151,12 +150,5 @@ def progress(what: str) -> Iterator[Update]:
     if not sys.stderr.isatty():
         yield lambda _done, _total: None
         return
-    columns = (SpinnerColumn("line"), TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=None)
-
-        def update(done: int, total: int | None) -> None:
-            text = what if total is not None or not done else f"{what}: {done:,}"
-            bar.update(task, description=text, completed=done, total=total)
-
-        yield update
+    with Console(stderr=True).status(what, spinner="line") as status:
+        yield lambda done, total: status.update(f"{what}: {done:,}" + (f" of {total:,}" if total else ""))

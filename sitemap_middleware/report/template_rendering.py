@@ -69,15 +69,7 @@ _templates: Final = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-_templates.filters |= {
-    "number": number,
-    "time": time,
-    "moment": moment,
-    "percent": percent,
-    "age": age,
-    "web": web,
-    "code": code,
-}
+_templates.filters |= {function.__name__: function for function in (number, time, moment, percent, age, web, code)}
 
 
 def render(template: str, context: Mapping[str, Any]) -> str:

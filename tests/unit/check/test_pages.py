@@ -9,7 +9,8 @@ import pytest
 
 from sitemap_middleware.check.findings import FAMILIES
 from sitemap_middleware.check.pages import SAMPLE_PAGES, Pages
-from sitemap_middleware.check.runner import KnownUrl, Result, Settings, check_coverage
+from sitemap_middleware.check.runner import Result, Settings, check_coverage
+from sitemap_middleware.listing.evaluated_urls import EvaluatedUrl
 
 from .web_site import NAMESPACE, Reply, WebSite, check_url, codes, served, xml
 
@@ -248,17 +249,22 @@ def test_page_that_is_listed_again_is_requested_once(site: WebSite, pages: Pages
     assert codes(result).count("page-status") == 2
 
 
+def known_url(listed: bool, reason: str, status: int | None) -> EvaluatedUrl:
+    nothing = EvaluatedUrl._make([None] * len(EvaluatedUrl._fields))
+    return nothing._replace(url="https://example.com/a", listed=listed, reason=reason, status=status)
+
+
 @pytest.mark.parametrize(
     ("known", "code"),
     [
-        (KnownUrl("https://example.com/a", True, "it is a static route", None), "coverage-never-seen"),
-        (KnownUrl("https://example.com/a", True, "it answered 200", 404), "coverage-listed-bad"),
-        (KnownUrl("https://example.com/a", False, "it says noindex", 200), "coverage-not-listed"),
-        (KnownUrl("https://example.com/a", True, "it answered 200", 200), None),
-        (KnownUrl("https://example.com/a", False, "it answered 404", 404), None),
+        (known_url(True, "it is a static route", None), "coverage-never-seen"),
+        (known_url(True, "it answered 200", 404), "coverage-listed-bad"),
+        (known_url(False, "it says noindex", 200), "coverage-not-listed"),
+        (known_url(True, "it answered 200", 200), None),
+        (known_url(False, "it answered 404", 404), None),
     ],
 )
-def test_difference_gives_exactly_its_code(known: KnownUrl, code: str | None) -> None:
+def test_difference_gives_exactly_its_code(known: EvaluatedUrl, code: str | None) -> None:
     found = [(problem[0], url) for problem, url in check_coverage([known], ())]
     assert found == ([(code, known.url)] if code else [])
     if code != "coverage-never-seen":  # which is left out if the run requests the page itself
