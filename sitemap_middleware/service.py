@@ -103,9 +103,9 @@ class SitemapService(ServiceInspection):
             wake=buffer.wake,
         )
         self.indexnow: IndexNow = IndexNow(
-            options,
-            self._guarded_store,
-            self._store_clock.now,
+            options=options,
+            store=self._guarded_store,
+            now=self._store_clock.now,
             site=self.site_resolver.default_site,
             changes=self._publisher.changes,
             named=self.refresher.changed,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from secrets import token_hex
 from typing import Final
 
@@ -41,39 +42,28 @@ RENEWAL_SECONDS: Final = 2 * 60 * 60
 _OWN_KEY: Final = re.compile("[0-9a-f]{32}")
 
 
+@dataclass(eq=False, kw_only=True)
 class IndexNow:
     """Tells an engine of the changes of the site of base_url. Without the option `indexnow`, it does nothing."""
 
-    def __init__(
-        self,
-        options: Options,
-        store: Store,
-        now: Callable[[], int],
-        *,
-        site: Callable[[], Site],
-        changes: Callable[[Site, float], list[Change]],
-        named: Callable[[], Mapping[str, float]],
-        public_locs: PublicLocs,
-        ask: Callable[[Site, Iterable[str]], object],
-        rules: Callable[[Site], RobotsRules],
-        unfit_reason: Callable[[], str | None],
-    ) -> None:
-        """`now` is the clock of all workers. `changes` returns those of the sitemap that count, if it was to be up to
-        date at a time.
+    options: Options
+    store: Store
+    now: Callable[[], int]
+    """The clock of all workers."""
+    site: Callable[[], Site]
+    changes: Callable[[Site, float], list[Change]]
+    """Those of the sitemap that count, if it was to be up to date at a time."""
+    named: Callable[[], Mapping[str, float]]
+    """The decoded paths that the app named lately, by `changed`, and when."""
+    public_locs: PublicLocs
+    ask: Callable[[Site, Iterable[str]], object]
+    """Has decoded paths requested."""
+    rules: Callable[[Site], RobotsRules]
+    unfit_reason: Callable[[], str | None]
+    """Why nothing is to be sent from where the app runs; None if nothing speaks against it."""
 
-        `named` returns the decoded paths that the app named lately, by `changed`, and when; `ask` has some requested.
-        `unfit_reason` says why nothing is to be sent from where the app runs; None if nothing speaks against it.
-        """
-        self._options = options
-        self._store = store
-        self._now = now
-        self._site = site
-        self._changes = changes
-        self._named = named
-        self._public_locs = public_locs
-        self._ask = ask
-        self._rules = rules
-        self._unfit_reason = unfit_reason
+    def __post_init__(self) -> None:
+        options = self.options
         self._option_key = options.indexnow if isinstance(options.indexnow, str) else None
         self._endpoint = options.indexnow_endpoint or DEFAULT_ENDPOINT
         self._lock = ForkSafeLock()
@@ -97,7 +87,7 @@ class IndexNow:
 
     def is_key_path(self, path: str) -> bool:
         """Whether a path may be that of the key file. It costs almost nothing."""
-        if not (self._options.indexnow and path.endswith(".txt") and self._may_be_key(path[1:-4])):
+        if not (self.options.indexnow and path.endswith(".txt") and self._may_be_key(path[1:-4])):
             return False
         return self._option_key is not None or self._key is None or path == f"/{self._key}.txt"
 
@@ -106,7 +96,7 @@ class IndexNow:
 
     def key_file(self, site: Site, path: str) -> str | None:
         """The key, if it is this path's; None for any other. It may block. Raises `StoreError`."""
-        if site.base_url != self._site().base_url:
+        if site.base_url != self.site().base_url:
             return None
         if self._option_key is None and self._key is None:
             self._key = ""  # strangers may ask for any number of keys: once is enough, however slow the store is
@@ -122,7 +112,7 @@ class IndexNow:
 
     def wake(self) -> None:
         """Have what is due sent in the background. Called every few seconds."""
-        now = self._options.clock()
+        now = self.options.clock()
         if self._is_stopped or 0 <= now - self._woken_at < TICK_SECONDS:
             return
         self._woken_at = now
@@ -143,7 +133,7 @@ class IndexNow:
 
     def _run(self) -> None:
         try:
-            site = self._site()
+            site = self.site()
             reason = self._off_reason(site)
             if reason is not None:
                 self._warn_once("off", "IndexNow is off: %s", reason)
@@ -152,7 +142,7 @@ class IndexNow:
                 try:
                     self._work(site)
                 finally:
-                    self._store.lease(site.base_url, RECORD_NAME, self._worker_id.name, 0)
+                    self.store.lease(site.base_url, RECORD_NAME, self._worker_id.name, 0)
             else:
                 self._show(self._load(site))
         except StoreError as error:  # the circuit breaker has logged it
@@ -162,17 +152,17 @@ class IndexNow:
 
     def _off_reason(self, site: Site) -> str | None:
         """Why nothing is to be sent; None if nothing speaks against it. Another endpoint is told in any case."""
-        if self._options.site is None:
+        if self.options.site is None:
             return "it needs base_url, and one for all hosts"
-        if self._options.indexnow_endpoint is not None:
+        if self.options.indexnow_endpoint is not None:
             return None
-        reason = "the site is on this machine" if site.loopback else self._unfit_reason()
+        reason = "the site is on this machine" if site.loopback else self.unfit_reason()
         if reason is not None:
             return f"{reason}; indexnow_endpoint names an engine to try it with"
-        return None if self._rules(site).allows(f"{site.base_url}/") else "robots.txt disallows the home page"
+        return None if self.rules(site).allows(f"{site.base_url}/") else "robots.txt disallows the home page"
 
     def _has_turn(self, site: Site) -> bool:
-        return self._store.lease(site.base_url, RECORD_NAME, self._worker_id.name, LEASE_SECONDS)
+        return self.store.lease(site.base_url, RECORD_NAME, self._worker_id.name, LEASE_SECONDS)
 
     # What it does
 
@@ -187,12 +177,12 @@ class IndexNow:
             )
         elif queue.state == "burnt":
             self._warn_once("burnt", "IndexNow refuses the key for ever, and gets another one in some hours")
-            if not queue.is_paused(self._now()):
+            if not queue.is_paused(self.now()):
                 queue.renew(token_hex(16))
                 self._save(site, queue)
-        elif not queue.is_paused(self._now()) and (queue.state != "unverified" or self._verify(site, queue)):
+        elif not queue.is_paused(self.now()) and (queue.state != "unverified" or self._verify(site, queue)):
             self._look(site, queue)
-            while self._has_turn(site) and (urls := queue.due(self._now())):
+            while self._has_turn(site) and (urls := queue.due(self.now())):
                 if not self._send(site, queue, urls):
                     break
         self._show(queue)
@@ -210,7 +200,7 @@ class IndexNow:
                     url,
                     f"status {answer.status}" if answer.status else answer.body.decode(errors="replace"),
                 )
-                queue.pause(self._now())
+                queue.pause(self.now())
                 break
         else:
             queue.state = "verifying"
@@ -222,29 +212,29 @@ class IndexNow:
 
         What the app names is requested from it, too, and is told once it has answered.
         """
-        now, before, named = self._now(), queue.looked_at, self._named()
+        now, before, named = self.now(), queue.looked_at, self.named()
         if not 0 <= now - before < LOOK_SECONDS or max(named.values(), default=0) >= before:
             queue.looked_at = now
-            request(f"{site.base_url}{quote_path(self._options.path)}?{token_hex(8)}", "HEAD")  # no cache has that
-        queue.add_changes(self._changes(site, queue.looked_at), now)
+            request(f"{site.base_url}{quote_path(self.options.path)}?{token_hex(8)}", "HEAD")  # no cache has that
+        queue.add_changes(self.changes(site, queue.looked_at), now)
         paths = {loc: path for path in named if (loc := loc_of(site, quote_path(path) or ""))}
         waiting = {loc: named[path] for loc, path in paths.items() if queue.is_news(loc, named[path])}
-        for loc in self._public_locs(site, waiting, True):
+        for loc in self.public_locs(site, waiting, True):
             queue.add(loc, waiting.pop(loc), is_named=True)
         # If the page fails, it is requested again with a later look, after a pause that grows with the time.
         ages = {loc: (before - int(at), queue.looked_at - int(at)) for loc, at in waiting.items()}
         again = [loc for loc, (age, later) in ages.items() if age >= 0 and later.bit_length() > age.bit_length()]
         if again:
-            self._ask(site, [paths[loc] for loc in again])
+            self.ask(site, [paths[loc] for loc in again])
         queue.drop_oldest()
         self._save(site, queue)
 
     def _send(self, site: Site, queue: Queue, urls: list[str]) -> bool:
         """Send some URLs, if everyone may hear of them now; whether further ones may be sent now."""
-        now = self._now()
+        now = self.now()
         notices = {url: queue.notices[url] for url in urls}  # what is only named may be anything until its page is seen
         since = {url: notice.at if notice.is_named else None for url, notice in notices.items()}
-        public = self._public_locs(site, since, True)
+        public = self.public_locs(site, since, True)
         queue.note(urls, now)  # what is not for everyone is looked at again in ten minutes
         self._save(site, queue)  # before it is sent: if this process dies meanwhile, nobody repeats it at once
         urls = [url for url in urls if url in public]
@@ -277,8 +267,8 @@ class IndexNow:
         return outcome in ("received", "invalid")
 
     def _load(self, site: Site) -> Queue:
-        record = self._record = self._store.load(site.base_url, [RECORD_NAME]).get(RECORD_NAME)
-        queue = decoded_queue(record, self._now())
+        record = self._record = self.store.load(site.base_url, [RECORD_NAME]).get(RECORD_NAME)
+        queue = decoded_queue(record, self.now())
         is_served = self._may_be_key(queue.key)
         if not is_served:
             queue.renew(self._option_key or token_hex(16))
@@ -291,7 +281,7 @@ class IndexNow:
         if record != self._record:
             if not self._has_turn(site):
                 raise StoreError("another worker sends")
-            self._store.save(site.base_url, {RECORD_NAME: record})
+            self.store.save(site.base_url, {RECORD_NAME: record})
             self._record, self._key = record, queue.key
 
     def _show(self, queue: Queue) -> None:

@@ -271,7 +271,7 @@ def testnothing_is_told_before_the_key_is_public(text: str, caplog: pytest.LogCa
 
 def test_a_key_that_only_some_servers_have_is_not_used(caplog: pytest.LogCaptureFixture) -> None:
     with told() as site:
-        site.app.service.indexnow._store.save(BaseURL(site.base), {"indexnow": None})  # it begins anew
+        site.app.service.indexnow.store.save(BaseURL(site.base), {"indexnow": None})  # it begins anew
         answers = [site.app] * 2 + [nothing]  # a deployment rolls on
         site.server.set_app(lambda environ, start: answers.append(answers.pop(0)) or answers[-1](environ, start))
         site.step(times=20)
