@@ -15,9 +15,8 @@ from ..http.urls import quote_path
 from ..listing.evaluated_urls import pages_as_csv
 from ..models import Site
 from ..stores.stored_sites import store_status
-from .evaluation import SORTS, Evaluation, PageQuery
+from .evaluation import RULES, SHOWN, SORTS, Evaluation, PageQuery
 from .figures import FIGURES
-from .findings import RULES, SHOWN
 from .template_rendering import time
 
 NAMES: Final = ("overview", "pages", "routes", "changes", "documents", "health", "page", "pages.csv")
