@@ -1,4 +1,4 @@
-"""Handles requests for the report: refuses those that may not read it; `served_pages` answers the others."""
+"""Handles requests for the report: refuses those that may not read it; `pages` answers the others."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ..util import WarnOnce
 
 if TYPE_CHECKING:
     from ..documents.inspection import ServiceInspection
-    from .served_pages import ReportPages
+    from .pages import ReportPages
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
 
@@ -144,7 +144,7 @@ class ReportHandler:
 
         try:
             if self._pages is None:
-                from .served_pages import ReportPages
+                from .pages import ReportPages
 
                 self._pages = ReportPages(self._service, self._path or "")
             return self._pages.respond(request)

@@ -15,7 +15,7 @@ from sitemap_middleware.evidence.dates import SECONDS_PER_DAY, w3c_day_from_time
 from sitemap_middleware.exceptions import StoreError
 from sitemap_middleware.listing.evaluated_urls import pages_as_csv
 from sitemap_middleware.models import Site, StoreKey
-from sitemap_middleware.report import evaluation, served_pages, template_rendering
+from sitemap_middleware.report import evaluation, pages, template_rendering
 from sitemap_middleware.stores.sqlite import MemoryStore
 
 from ...support.sample_sites import Page, SampleSite
@@ -280,7 +280,7 @@ def test_a_fault_of_the_report_itself_is_answered_and_logged(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     sample = shop("wsgi")
-    monkeypatch.setattr(served_pages, "parse_qs", None)
+    monkeypatch.setattr(pages, "parse_qs", None)
     answer = get(sample, "/pages", "q=1")
     assert (answer.status, answer.text) == (500, "The report could not be made: internal error, see the log.\n")
     assert "the report could not be made" in caplog.text
