@@ -45,11 +45,15 @@ class FileSource:
         self._first = set[Path]()
 
     async def first_documents(self) -> list[tuple[str, str | None]]:
-        """Return the path and the location of the file, or of those in the folder. Raises `SitemapError` if none is."""
+        """Return the path and the location of the file, or of those in the folder, but for compressed copies of others.
+
+        Raises `SitemapError` if there is none.
+        """
         if not self._path.is_dir():
             return [(self.name, self._location)]
         names = (file for file in self._path.iterdir() if file.name.lower().endswith((".xml", ".xml.gz")))
-        files = sorted(file for file in names if file.is_file())
+        found = sorted(file for file in names if file.is_file())
+        files = [file for file in found if file.suffix.lower() == ".xml" or file.with_suffix("") not in found]
         if not files:
             raise SitemapError(f"the folder {self._path} has no file *.xml or *.xml.gz: name the file to check")
         self._first = {file.resolve() for file in files}

@@ -7,7 +7,7 @@ import contextlib
 import functools
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractAsyncContextManager
 from difflib import get_close_matches
 from pathlib import Path
@@ -207,7 +207,7 @@ def check(
             context = {"name": source.name, "summary": summary(result), "result": result, "by_rule": by_rule(result)}
             terminal.write_page(html, "check.html", context)
     if baseline is not None and (write_baseline or not baseline.exists()):
-        _write_baseline(baseline, result)
+        _write_baseline(baseline, result, settings.ignored)
     if result.known_findings:
         print_notes([f"findings left out, because {baseline} names them: {result.known_findings:,}"])
     _print("json" if as_json else output_format, result, limit)
@@ -236,10 +236,10 @@ def _lines(baseline: Path) -> dict[str, None]:
     return dict.fromkeys(filter(None, map(str.strip, text.splitlines())))
 
 
-def _write_baseline(file: Path, result: Result) -> None:
+def _write_baseline(file: Path, result: Result, ignored: Collection[str]) -> None:
     """Write the URLs that are listed now, and the keys of the findings, unless not all documents were read.
 
-    Findings of the file about pages that this run did not request stay in it.
+    Findings of the file with codes that are ignored, and about pages that this run did not request, stay in it.
     """
     if not result.is_complete:
         print_notes([f"{file} is not written, because not all documents were read"])
@@ -250,7 +250,7 @@ def _write_baseline(file: Path, result: Result) -> None:
         code, _, url = line.partition(" ")
         is_of_page = code in RULES and RULES[code].family == "page" and url in listed
         is_checked = url in requested and (code != "page-orphan" or len(requested) == result.listed_pages)
-        if is_of_page and not is_checked:
+        if code in ignored or (is_of_page and not is_checked):
             kept.add(line)
     try:
         file.write_text("".join(f"{line}\n" for line in [*result.urls, *sorted(result.keys | kept)]), "utf-8")

@@ -186,6 +186,7 @@ def test_each_family_lists_its_codes(family: Family) -> None:
 def test_folder_is_checked_with_all_its_sitemaps(tmp_path: Path) -> None:
     (tmp_path / "pages.xml").write_text(urlset("https://example.com/a", "/b"), "utf-8")
     (tmp_path / "posts.xml.gz").write_bytes(gzip.compress(urlset("https://example.com/c").encode()))
+    (tmp_path / "pages.xml.gz").write_bytes(gzip.compress((tmp_path / "pages.xml").read_bytes()))  # a copy
     (tmp_path / "notes.txt").write_text("nothing", "utf-8")
     (tmp_path / "de").mkdir()
     (tmp_path / "de" / "pages.xml").write_text(urlset("https://example.com/de/a"), "utf-8")
@@ -286,6 +287,8 @@ def test_baseline_keeps_findings_of_pages_that_are_not_requested(tmp_path: Path)
             check(f"{site.origin}/sitemap.xml", "--pages", mode, "--baseline", baseline, "--write-baseline")
             lines = baseline.read_text("utf-8").splitlines()
             assert {f"page-status {site.origin}/{name}" for name in ("gone", "lost")} <= {*lines}
+        check(f"{site.origin}/sitemap.xml", "--ignore", "page-status", "--baseline", baseline, "--write-baseline")
+        assert "page-status" in baseline.read_text("utf-8")
         site.add("/gone", Reply(200))
         site.add_sitemap("/sitemap.xml", "/gone")
         check(f"{site.origin}/sitemap.xml", "--baseline", baseline, "--write-baseline")
