@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from concurrent.futures import Future
+from collections.abc import Callable
 from typing import Any
 
 import flask
@@ -16,11 +15,7 @@ from starlette.responses import HTMLResponse
 from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware
-from sitemap_middleware.adapters.asgi_client import request_app
-from sitemap_middleware.adapters.event_loop_and_threads import AsyncBridge, loop_caller
-from sitemap_middleware.exceptions import ValuesError
 from sitemap_middleware.http.messages import PROBE_TIMEOUT_SECONDS
-from sitemap_middleware.listing.provider_reader import BatchQueue
 from sitemap_middleware.observe.prober import RETRY_SECONDS, ROUND_INTERVAL_SECONDS
 from sitemap_middleware.stores.sqlite import MemoryStore
 
@@ -96,48 +91,6 @@ def test_an_asgi_page_that_raises_ends_nothing(
     assert answer.status_code == status
     if status == 200:
         assert locs(answer.content) == [f"{BASE}/a"]
-
-
-def test_event_loop_stops_while_a_page_is_probed() -> None:
-    async def app(scope: Any, receive: Any, send: Any) -> None:
-        raise KeyboardInterrupt
-
-    answer: Future[Any] = Future()
-    with pytest.raises(KeyboardInterrupt):
-        asyncio.run(request_app(app, {}, answer))
-    assert isinstance(answer.exception(), RuntimeError)
-
-
-@pytest.mark.parametrize("raised", [Odd, asyncio.CancelledError], ids=lambda kind: kind.__name__)
-@LOOPS
-def test_values_that_raise_base_exceptions_end_nothing(run: Callable[[Any], Any], raised: type[BaseException]) -> None:
-    handover = BatchQueue()
-
-    async def main() -> None:
-        AsyncBridge(loop_caller(), raising_values(raised), None, handover)
-        await (asyncio.sleep if run is asyncio.run else trio.sleep)(0.05)
-
-    _ = run(main()) if run is asyncio.run else run(main)
-    with pytest.raises(ValuesError):
-        handover.get(5)
-
-
-def test_event_loop_stops_while_values_are_read() -> None:
-    handover = BatchQueue()
-
-    async def main() -> None:
-        AsyncBridge(loop_caller(), raising_values(KeyboardInterrupt), None, handover)
-        await asyncio.sleep(10)
-
-    with pytest.raises(KeyboardInterrupt):
-        asyncio.run(main())
-    with pytest.raises(ValuesError):
-        handover.get(5)
-
-
-async def raising_values(raised: type[BaseException]) -> AsyncIterator[Any]:
-    raise raised
-    yield
 
 
 # A view that hangs, on a server with one thread

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from functools import partial
 from typing import Any
 
 import pytest
@@ -12,9 +11,7 @@ from starlette.responses import HTMLResponse
 from starlette.routing import Mount, Route
 
 from sitemap_middleware import SitemapMiddleware
-from sitemap_middleware.adapters import asgi_client
 from sitemap_middleware.documents.publisher import MAX_SITES
-from sitemap_middleware.http.captured_response import MAX_HTML_BYTES
 from sitemap_middleware.models import StoreKey
 from sitemap_middleware.observe.tracker import MAX_TRACKED_PAGES
 from sitemap_middleware.routing import hosts
@@ -22,36 +19,9 @@ from sitemap_middleware.stores.sqlite import MemoryStore, SQLiteStore
 
 from ..support.collection_sizes import collection_sizes
 from ..support.sample_sites import Page, SampleSite
-from ..support.wire import ENVIRON, RequestSpec, asgi, wsgi
+from ..support.wire import RequestSpec, asgi, wsgi
 
 BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
-HTML = [("content-type", "text/html")]
-
-
-# Bodies
-
-
-def test_only_the_beginning_of_an_oversized_body_is_kept(caplog: pytest.LogCaptureFixture) -> None:
-    sample = SampleSite("wsgi", {"/": Page()})
-    many = memoryview(b"x" * 64).cast("I")
-    for chunks in (
-        [b"x" * MAX_HTML_BYTES, b"x", b"x"],
-        [b"x" * 2 * MAX_HTML_BYTES],
-        [many, b"x"],
-        [None, b"x"],
-        ["text"],
-    ):
-        sample.app.app = partial(_sends, chunks)
-        assert list(sample.app({**ENVIRON, "PATH_INFO": "/", "HTTP_HOST": "testserver"}, lambda *_: bool)) == chunks
-        sample.clock.pass_(100)
-    sample.app.flush()
-    assert sample.locs() == ["http://testserver/"]
-    assert not caplog.records, "a body that is not bytes is the app's fault, and for the server to refuse"
-
-
-def _sends(chunks: list[Any], _: Any, start_response: Any) -> Any:
-    start_response("200 OK", HTML)
-    return iter(chunks)
 
 
 # Sites, robots, routes
@@ -84,21 +54,6 @@ def test_a_robots_txt_that_fails_is_the_apps_to_answer(protocol: str) -> None:
     page.status = "broken"  # type: ignore[assignment] # no framework takes this
     with pytest.raises((TypeError, ValueError, AssertionError)):
         sample.request("/robots.txt")
-
-
-def test_hanging_robots_txt_does_not_delay_the_sitemap_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asgi_client, "PAGE_TIMEOUT_SECONDS", 0.05)
-
-    async def app(scope: Any, receive: Any, send: Any) -> None:
-        import asyncio
-
-        assert (await receive())["type"] == "http.request"
-        if scope["path"] == "/robots.txt":
-            await send({"type": "http.response.debug", "info": {}})
-            await asyncio.sleep(3600)
-
-    site = SitemapMiddleware(app, store="memory://", base_url="https://example.com", include="/")
-    assert b"<loc>https://example.com/</loc>" in asgi(site, RequestSpec("/sitemap.xml")).body
 
 
 # Explaining

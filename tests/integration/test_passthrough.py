@@ -9,7 +9,6 @@ import logging
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from typing import Any
-from wsgiref.util import FileWrapper
 from wsgiref.validate import validator
 
 import flask
@@ -205,20 +204,6 @@ def test_the_body_is_closed_once_by_the_server_and_never_by_us() -> None:
     assert body.closed == 1
 
 
-@pytest.mark.parametrize("headers", [HTML, [("Content-Type", "application/json")]], ids=["HTML", "JSON"])
-@pytest.mark.parametrize(
-    "result",
-    [[b"A page."], (), (b"A page.",), FileWrapper(io.BytesIO(b"A page."))],
-    ids=lambda value: type(value).__name__,
-)
-def test_list_and_file_bodies_are_returned_as_the_same_object(result: Any, headers: Any) -> None:
-    assert wrapped(answering(result, headers=headers))(environ(), ignored) is result
-
-
-def test_a_body_that_knows_its_length_still_does() -> None:
-    assert len(wrapped(answering(Body()))(environ(), ignored)) == 1
-
-
 def test_the_environ_is_the_servers_own_and_as_it_was() -> None:
     request_environ = environ()
     before = dict(request_environ)
@@ -226,29 +211,6 @@ def test_the_environ_is_the_servers_own_and_as_it_was() -> None:
     wrapped(lambda environ, _: received.append(environ) or [])(request_environ, ignored)
     assert received[0] is request_environ
     assert request_environ == before
-
-
-@pytest.mark.parametrize("at", ["once", "after the start", "in the body"])
-def test_an_error_of_the_app_is_raised_as_it_is(at: str) -> None:
-    error = LookupError("the app's own")
-
-    def app(_: Any, start_response: Any) -> Iterable[bytes]:
-        if at == "once":
-            raise error
-        start_response("200 OK", HTML)
-        if at == "after the start":
-            raise error
-        return body()
-
-    def body() -> Iterator[bytes]:
-        yield b"one"
-        raise error
-
-    with pytest.raises(LookupError) as raised:
-        list(wrapped(app)(environ(), ignored))
-    assert raised.value is error
-    assert raised.value.__cause__ is None
-    assert raised.value.__context__ is None
 
 
 # ASGI

@@ -403,6 +403,20 @@ def test_a_static_page_whose_visitors_all_leave_before_its_end_is_requested_befo
 
 
 @BOTH
+@pytest.mark.parametrize("verify", [True, False])
+def test_where_the_middleware_may_not_ask_a_page_waits_until_its_html_was_read(protocol: str, verify: bool) -> None:
+    site = Club(protocol, ["/-/login", "/static-public"], streams=True, verify=verify)
+    site.answers = dict.fromkeys(["/-/login", "/static-public"], PUBLIC)
+    for path in site.answers:
+        site.visit(path, leaves=True)
+    assert site.listed() == ({"/static-public"} if verify else set())
+    site.clock.pass_(10)
+    for path in site.answers:
+        site.visit(path)
+    assert site.listed() == set(site.answers)
+
+
+@BOTH
 @pytest.mark.parametrize("kind", KINDS)
 def test_page_that_turns_private_is_dropped_once_asked_and_returns_when_public(protocol: str, kind: str) -> None:
     random = Random(f"{SEED} {kind}")

@@ -88,8 +88,9 @@ os._exit(0)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("warm_up", "store"), [("/", "sqlite:///a.sqlite3"), ("/sitemap.xml", "memory://")])
-@pytest.mark.parametrize("protocol", SITES)
+@pytest.mark.parametrize(
+    ("protocol", "warm_up", "store"), [("wsgi", "/", "sqlite:///a.sqlite3"), ("asgi", "/sitemap.xml", "memory://")]
+)
 def test_child_that_is_forked_right_after_the_first_request_serves_the_sitemap(
     protocol: str, warm_up: str, store: str, tmp_path: Path
 ) -> None:
@@ -123,8 +124,7 @@ os._exit(0)
 @pytest.mark.parametrize(
     ("protocol", "store", "charset"),
     [
-        ("wsgi", "sqlite:///site.sqlite3", "utf-8"),
-        ("asgi", "memory://", "shift_jis"),
+        ("wsgi", "sqlite:///site.sqlite3", "shift_jis"),
         ("wsgi", "redis://localhost:1/0", "utf-16"),
         ("asgi", "postgresql://localhost:1/none", "no-such-charset"),
     ],
@@ -205,6 +205,18 @@ def test_nothing_is_logged_at_an_end_that_saved_all(protocol: str, tmp_path: Pat
     assert "were not saved" not in ran.stderr
     kept = run(protocol, "print(b'<loc>' in get('/sitemap.xml'), site.explain('/').listed)", tmp_path)
     assert (kept.stdout, kept.returncode) == ("True True\n", 0), kept.stderr
+
+
+@pytest.mark.parametrize("end", ["", "del site"])
+def test_a_middleware_that_is_never_closed_leaves_nothing_open_at_exit(
+    end: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONDEVMODE", "1")
+    monkeypatch.setenv("PYTHONWARNINGS", "error,ignore::PendingDeprecationWarning")
+    ran = run("asgi", f"get('/')\nget('/sitemap.xml')\n{end}", tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    assert "Warning" not in ran.stderr
+    assert "Exception ignored" not in ran.stderr
 
 
 GREENLETS = """

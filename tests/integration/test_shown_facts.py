@@ -39,6 +39,7 @@ class Site:
             "/robots.txt", "robots", lambda: ("User-agent: *\nDisallow: /private", {"content-type": "text/plain"})
         )
         self.clock = Clock()
+        options = {"verify": False, **options}
         self.app = SitemapMiddleware(app, base_url=BASE, store="memory://", clock=self.clock, **options)
 
     def answer(self, path: str) -> Any:
@@ -169,7 +170,7 @@ def test_images_are_those_of_the_page_itself(html: str, images: list[str]) -> No
     ],
 )
 def test_an_odd_image_hides_nothing_that_the_page_says(odd: str) -> None:
-    site = Site({"/a": page(odd), "/b": page("<p>B")}, images=True, alternates=True, verify=False)
+    site = Site({"/a": page(odd), "/b": page("<p>B")}, images=True, alternates=True)
     site.read()
     assert [*site.said()] == ["/a", "/b"]
     site.pages["/a"] = page(odd, "<meta name=robots content=noindex>")
@@ -239,7 +240,7 @@ def test_images_are_off_unless_asked_for_and_limited() -> None:
 
 
 def test_a_fact_counts_once_two_readings_agree_and_until_one_lacks_it() -> None:
-    site = Site({"/a": page("<main><img src=/1.png></main>")}, images=True, verify=False)
+    site = Site({"/a": page("<main><img src=/1.png></main>")}, images=True)
     site.read(1)
     assert site.said() == {"/a": []}
     site.read(1)

@@ -243,8 +243,7 @@ def test_workers_serve_one_sitemap_through_restarts_and_stop_at_once(name: str, 
     ("name", "status"),
     [
         ("uvicorn --lifespan on", -signal.SIGTERM),  # it ends by the signal that ended it; a supervisor does not
-        *((f"gunicorn {kind} --preload", 0) for kind in ("gthread", "gevent", "uvicorn")),
-        *((name, 0) for name in ("gunicorn sync", "hypercorn trio", "granian asgi")),
+        *((name, 0) for name in ("gunicorn gevent --preload", "gunicorn uvicorn --preload", "granian asgi")),
     ],
 )
 def test_terminated_server_saves_what_was_seen_and_exits_as_before(name: str, status: int, tmp_path: Path) -> None:

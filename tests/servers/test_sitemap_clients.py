@@ -41,8 +41,6 @@ pytestmark = pytest.mark.slow
 Launch = Callable[..., AbstractContextManager[servers.Server]]
 Read = dict[str, dt.datetime | None]
 
-ENCODINGS = pytest.mark.parametrize("encoding", ["gzip", "identity"])
-
 
 class Client(RequestsWebClient):
     """The client's own, with the encoding to ask for, and a note of those that documents came in."""
@@ -94,8 +92,10 @@ def moment(seconds: int) -> dt.datetime:
     return dt.datetime.fromtimestamp(seconds, dt.UTC)
 
 
-@ENCODINGS
-@pytest.mark.parametrize(("launch", "app"), [(servers.gunicorn, "flask_app"), (servers.uvicorn, "starlette_app")])
+@pytest.mark.parametrize(
+    ("launch", "app", "encoding"),
+    [(servers.gunicorn, "flask_app", "gzip"), (servers.uvicorn, "starlette_app", "identity")],
+)
 def test_a_client_reads_every_page_once_with_its_date(launch: Launch, app: str, encoding: str, tmp_path: Path) -> None:
     with launch(f"tests.apps.dated_site:{app}", tmp_path, env={"SITEMAP_STORE": "memory://"}) as server:
         for path in PAGES:

@@ -24,7 +24,7 @@ from ..support import postgres
 from ..support.redis_servers import shared
 
 SITE = StoreKey("https://example.com")
-WORKERS, BATCHES, HOUR = 3, 10, 3600
+WORKERS, BATCHES, HOUR = 2, 8, 3600
 
 SHARED: dict[str, Callable[[Path], str]] = {
     "sqlite": lambda folder: f"sqlite:///{folder}/shared.sqlite3",

@@ -1,24 +1,21 @@
-"""What a store held is lost, or two workers disagree on the time: no page is another, and the sitemap comes true again."""
+"""What a store held is lost: no response is another, and the sitemap comes true again."""
 
 from __future__ import annotations
 
 import os
 import re
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from typing import Any, NamedTuple
 
 import pytest
 
-from sitemap_middleware import sitemap
 from sitemap_middleware.stores.breaker import MAX_BACKOFF_SECONDS
 
 from ..support.engines import Engine, PostgreSQL, Redis, SQLite
-from ..support.failing_store import LISTED, PAGES, POSTS, pages_unchanged, site_of, warnings_of
-from ..support.sample_sites import Clock, Page, SampleSite
-
-# What is kept is lost
+from ..support.failing_store import LISTED, pages_unchanged, site_of, warnings_of
+from ..support.sample_sites import SampleSite
 
 
 def halved(engine: SQLite) -> None:
@@ -82,53 +79,3 @@ def check_that_all_is_listed_again(site: SampleSite, *, after: int) -> None:
 
 def are_said(says: list[str], lines: list[str]) -> bool:
     return len(says) == len(lines) and all(any(re.search(say, line) for line in lines) for say in says)
-
-
-# Clocks
-
-
-@pytest.mark.parametrize("of", [PostgreSQL, Redis, SQLite])
-def test_workers_whose_clocks_are_an_hour_apart_come_to_serve_the_same(
-    of: type[Engine], start_engine: Callable[[type[Engine]], Any], caplog: pytest.LogCaptureFixture
-) -> None:
-    engine = start_engine(of)
-
-    def names() -> Iterator[dict[str, str]]:
-        yield from ({"name": name} for name in ("bread", "cake"))
-
-    pages = {**PAGES, "/shops/{name}": Page()}
-    marks = {"/posts/{slug}": sitemap(learn=True), "/shops/{name}": sitemap(values=names)}
-    on_time, an_hour_ahead = workers = [
-        SampleSite("wsgi", pages, marks=marks, store=engine.store(), clock=Clock(1_750_000_000 + hours * 3600))
-        for hours in (0, 1)
-    ]
-    an_hour_ahead.visit("/", "/a", POSTS[0])
-    on_time.visit("/gone", "/login", *POSTS[1:])
-    shops = [f"http://testserver/shops/{name}" for name in ("bread", "cake")]
-    answers = [served_in_turn(workers) for _ in range(10)]
-    assert len(set(answers[-1])) == 1
-    assert sorted(on_time.locs()) == [*LISTED, *shops]
-    pages["/a"] = Page(404)
-    on_time.visit("/a")
-    for site in workers:
-        assert "http://testserver/a" not in site.locs(), (
-            "evidence from the future does not outlive evidence that is not"
-        )
-    pages["/a"] = Page()
-    an_hour_ahead.visit("/a")
-    for site in workers:
-        site.clock.pass_(10)
-        assert "http://testserver/a" in site.locs()
-    assert warnings_of(caplog) == []
-    for site in workers:
-        site.app.close()
-
-
-def served_in_turn(workers: list[SampleSite]) -> list[tuple[object, ...]]:
-    """What each worker serves now. Ten seconds pass."""
-    served: list[tuple[object, ...]] = []
-    for site in workers:
-        answer = site.request("/sitemap.xml")
-        served.append((answer.status, answer.body, answer.header("etag"), answer.header("last-modified")))
-        site.clock.pass_(10)
-    return served

@@ -27,7 +27,6 @@ from sitemap_middleware.stores.stored_sites import store_status
 
 from ..support import postgres
 from ..support.redis_servers import PROGRAMS, Cluster, RedisServer, shared, shared_cluster
-from ..support.waiting import until
 from .test_contract import everything, learned, page, write
 
 SITE = StoreKey("https://example.com")
@@ -242,23 +241,6 @@ def test_a_lock_that_is_held_is_waited_for_some_seconds_only(
         with pytest.raises(StoreError, match=r"has not answered for 0\.3 seconds"):
             write(store, page("/b"))
     assert everything(store) == {0: ["/a"]}
-
-
-def test_a_thread_waits_for_another_for_some_seconds_only(
-    url: str, admin: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sql, "WAIT_SECONDS", 0.1)
-    store = open_store(url, "store")
-    write(store, page("/a"))
-    waiting = threading.Thread(target=store.write, args=(SITE, store.version(SITE), {"/b": page("/b")}))
-    with admin.transaction():
-        admin.execute(f"LOCK TABLE {schema_of(url)}.{PAGE}".encode())
-        waiting.start()
-        until(lambda: admin.execute("SELECT 1 FROM pg_locks WHERE NOT granted").fetchone() is not None)
-        with pytest.raises(StoreError, match=r"another call has not ended for 0\.1 seconds"):
-            store.version(SITE)
-    waiting.join()
-    assert everything(store) == {0: ["/a", "/b"]}
 
 
 # Redis

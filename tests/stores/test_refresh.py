@@ -17,7 +17,6 @@ from starlette.routing import Route
 
 from sitemap_middleware import OptionError, SitemapMiddleware, Store, sitemap
 from sitemap_middleware.models import StoreKey
-from sitemap_middleware.observe.refresh import MAX_MARKS
 from sitemap_middleware.stores.sqlite import MemoryStore
 
 from ..support.documents import entries
@@ -285,20 +284,6 @@ def test_a_refresh_during_an_outage_is_made_up_for(caplog: pytest.LogCaptureFixt
     assert "/items/sourdough" in worker.listed()
     assert {record.levelno for record in caplog.records} == {logging.WARNING}
     assert "store unavailable" in caplog.text
-
-
-def test_too_many_pending_paths_stand_for_everything() -> None:
-    shop, store = Shop(), FrailStore()
-    worker = shop.worker(store, clock=Clock())
-    worker.listed()
-    store.down = True
-    for number in range(MAX_MARKS + 1):
-        worker.app.refresh(f"/items/{number}")
-    store.down = False
-    shop.items.append("sourdough")
-    shop.closed = True
-    assert "/items/sourdough" in worker.listed()
-    assert "/offers" not in worker.listed_later()
 
 
 def test_on_a_server_with_one_thread_pages_wait_for_an_anonymous_request() -> None:

@@ -15,7 +15,6 @@ import pytest
 import quart
 from werkzeug.middleware.proxy_fix import ProxyFix
 
-import sitemap_middleware.flask
 from sitemap_middleware import MiddlewareLookupError, OptionError, SitemapMiddleware, sitemap
 from sitemap_middleware.flask import Sitemap
 
@@ -139,18 +138,6 @@ def site(tmp_path: Path) -> Iterator[flask.Flask]:
     app.extensions["sitemap"].close()
 
 
-def test_commands_tell_about_the_app_itself(site: flask.Flask, tmp_path: Path) -> None:
-    answer = run(site, "build", "--out", "out")
-    assert (answer.exit_code, answer.stdout.splitlines()[-1]) == (0, f"2 URLs of {BASE_URL}, 206 bytes: 2 files in out")
-    assert run(site, "list").stdout == f"{BASE_URL}/a\n{BASE_URL}/posts/rye\n"
-    answer = run(site, "explain", "/a", "/private")
-    assert answer.exit_code == 1
-    assert answer.output.startswith("/a is listed: it answered 200 with text/html\n")
-    answer = run(site, "routes", "--json")
-    assert [route["route"] for route in json.loads(answer.stdout)["routes"]] == ["/a", "/posts/<slug>", "/private"]
-    assert set(run(site).output.split()) >= {"explain", "list", "routes", "build", "status"}
-
-
 def test_status_tells_the_value_of_each_option_and_where_it_comes_from(
     site: flask.Flask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -164,30 +151,6 @@ def test_status_tells_the_value_of_each_option_and_where_it_comes_from(
     other = flask_app(SITEMAP_STORE=f"sqlite:///{tmp_path}/site.sqlite3")
     Sitemap(other)
     assert "  max_age: 60 (SITEMAP_MAX_AGE)\n" in run(other, "status").stdout
-
-
-@pytest.mark.parametrize("missing", ["rich", "something_else"])
-def test_a_missing_library_of_the_commands_is_named(
-    site: flask.Flask, missing: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in [name for name in sys.modules if name.startswith(("rich.", "rich", "sitemap_middleware.cli."))]:
-        monkeypatch.delitem(sys.modules, name)
-        if name.startswith("sitemap_middleware.cli."):
-            monkeypatch.delattr(sitemap_middleware.cli, name.rpartition(".")[2])
-
-    class Finder:
-        def find_spec(self, name: str, *_: object) -> None:
-            if name.partition(".")[0] == "rich":
-                raise ModuleNotFoundError(f"No module named {missing!r}", name=missing)
-
-    monkeypatch.setattr(sys, "meta_path", [Finder(), *sys.meta_path])
-    answer = run(site, "routes")
-    if missing == "rich":
-        assert answer.exit_code == 2
-        assert answer.stderr == 'Error: the command needs rich: pip install "sitemap-middleware[cli]"\n'
-    else:
-        assert isinstance(answer.exception, ModuleNotFoundError)
-    assert "sitemap" in site.test_cli_runner(**RUNNER_OPTIONS).invoke(args=["--help"]).output
 
 
 def test_flask_finds_the_commands_in_a_factory(tmp_path: Path) -> None:

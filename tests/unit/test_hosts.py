@@ -239,47 +239,6 @@ def test_a_host_shows_the_pages_that_the_app_routes_to_it_later() -> None:
     assert locs(asgi(middleware, request).body) == ["http://shop.example/cart"]
 
 
-# Which hosts count as evidence if base_url is set
-
-
-def body(text: str) -> Page:
-    return Page(200, HTML, f"<!doctype html><title>page</title><p>{text}".encode())
-
-
-def own(protocol: str, **options: Any) -> SampleSite:
-    pages = {path: body(f"The page {path}.") for path in ("/", "/a", "/b", "/c")}
-    return SampleSite(protocol, pages, base_url="https://example.com", verify=False, list_unseen=False, **options)
-
-
-def asked_by(sample: SampleSite, host: str, *paths: str) -> None:
-    for path in paths:
-        sample.clock.pass_(10)
-        sample.request(path, host=host)
-    sample.app.flush()
-
-
-@BOTH
-@pytest.mark.parametrize("forged_host", ["example.com.evil.example", "localhost"])
-@pytest.mark.parametrize(
-    "answer", [GONE, Page(302, [("location", "/login")]), Page(403, HTML), body("A landing page.")]
-)
-def test_host_checking_app_is_not_affected_by_forged_hosts(protocol: str, forged_host: str, answer: Page) -> None:
-    sample = own(protocol)
-    asked_by(sample, "example.com", "/", "/a", "/b")
-    before = sample.request("/sitemap.xml").body
-    good = dict(sample.pages)
-    for number in range(5):
-        for path in good:
-            sample.pages[path] = answer
-        asked_by(sample, f"{number}.{forged_host}", *good)
-        asked_by(sample, forged_host, *good)
-        sample.pages.update(good)
-        asked_by(sample, "example.com", "/", "/a", "/b")
-    assert sample.request("/sitemap.xml").body == before
-    assert sample.app.stats()["ignored_host"] >= 40
-    assert "not the site's own" in str(sample.app.explain("/c"))
-
-
 # Behind a proxy
 
 

@@ -14,9 +14,6 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 
 from sitemap_middleware import Entry, OptionError, SitemapError, SitemapMiddleware, pytest_plugin, sitemap
-from sitemap_middleware.http.messages import GENERATING_HEADER, Response
-from sitemap_middleware.models import Site
-from sitemap_middleware.pytest_plugin import sitemap_in_test
 from sitemap_middleware.pytest_plugin.sitemap_in_test import SitemapOf
 
 sitemap_of = pytest_plugin.sitemap_of  # as if the package were installed
@@ -162,24 +159,3 @@ def test_the_text_of_a_large_sitemap_has_40_lines(sitemap_of: SitemapOf) -> None
     assert lines[:2] == ["pages listed: 40", "/00"]
     assert lines[18:22] == ["/17", "and 22 more", "not listed: 20", "/40: it answered 401"]
     assert lines[38:] == ["/57: it answered 401", "and 2 more"]
-
-
-GENERATING = Response(503, [GENERATING_HEADER], b"the sitemap is being generated")
-
-
-@pytest.mark.parametrize("waits", [1, sitemap_in_test.MAX_WAITS])
-def test_a_sitemap_that_is_being_generated_is_waited_for(waits: int) -> None:
-    answers = [*[GENERATING] * waits, Response(404, [], b"")]
-    assert sitemap_in_test.read_entries(lambda *_: answers.pop(0), Site("https", "example.com"), "/sitemap.xml") == {}
-
-
-def test_an_index_is_followed() -> None:
-    namespace = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
-    documents = {
-        "/sitemap.xml": f"<sitemapindex {namespace}><sitemap><loc>{BASE}/part.xml</loc></sitemap></sitemapindex>",
-        "/part.xml": f"<urlset {namespace}><url><loc>{BASE}/a</loc><lastmod>2024-05-01</lastmod></url></urlset>",
-    }
-    entries = sitemap_in_test.read_entries(
-        lambda path, *_: Response(200, [], documents[path].encode()), Site("https", "example.com"), "/sitemap.xml"
-    )
-    assert entries == {f"{BASE}/a": "2024-05-01"}

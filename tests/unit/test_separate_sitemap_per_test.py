@@ -14,8 +14,6 @@ import flask
 import pytest
 
 from sitemap_middleware import SitemapMiddleware
-from sitemap_middleware.stores import FallbackStore
-from sitemap_middleware.stores.sqlite import MemoryStore, SQLiteStore
 
 from ..support.documents import locs
 from ..support.servers import ROOT
@@ -171,45 +169,3 @@ def test_named_store_is_shared_by_all_tests(named: str, monkeypatch: pytest.Monk
     monkeypatch.setenv("PYTEST_CURRENT_TEST", "another.py::test (call)")
     assert [loc.rpartition("/")[2] for loc in locs(get("/sitemap.xml")[1])] == [""]
     assert site.stats()["seen"] == 1
-
-
-# Where the file is, outside of test runs
-
-
-def untested(_: object) -> bool:
-    return False
-
-
-class Placed:
-    """An app with an instance folder."""
-
-    def __init__(self, folder: object) -> None:
-        self.instance_path = folder
-
-
-def place_of(app: object) -> Path:
-    store = FallbackStore(app=app, tested=untested)
-    assert store.version("https://example.com") == 0
-    named = store.effective_store
-    assert isinstance(named, SQLiteStore)
-    assert named.path.exists()
-    store.close()
-    return named.path
-
-
-def test_the_file_is_in_the_instance_folder_if_there_is_one(tmp_path: Path) -> None:
-    (tmp_path / "instance").mkdir()
-    assert place_of(Placed(str(tmp_path / "instance"))) == tmp_path / "instance" / "sitemap.sqlite3"
-
-
-def test_location_of_the_default_store_is_logged_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level("INFO", "sitemap_middleware")
-    store = FallbackStore(tested=untested)
-    store.version("https://example.com")
-    store.version("https://example.com")
-    assert caplog.messages == [f"sitemap store: {tmp_path / 'sitemap.sqlite3'}"]
-    caplog.clear()
-    tested = FallbackStore()
-    tested.version("https://example.com")
-    assert isinstance(tested.effective_store, MemoryStore)
-    assert caplog.messages == ["sitemap store: memory, because this process runs tests"]

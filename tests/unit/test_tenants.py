@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitemap_middleware import SitemapMiddleware, sitemap
-from sitemap_middleware.routing import hosts
 from sitemap_middleware.routing.tenants import MAX_WAITING_HOSTS
 from sitemap_middleware.stores.sqlite import MemoryStore
 from sitemap_middleware.util import is_on_event_loop
@@ -166,13 +165,6 @@ def test_invented_hosts_get_no_sitemap_and_leave_nothing(options: Any, monkeypat
     assert {answer(f"h{number}.example.com") for number in range(20)} == {404}
     assert [key for key in store.sites() if "h" in key.partition("://")[2].partition(".")[0]] == []
     assert answer("real.example.com") == 200
-
-
-def test_sites_of_a_function_count_against_the_limit_of_sites(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hosts, "MAX_SITES", 20)
-    site = tenants("wsgi", verify=True)
-    statuses = [site.request(SITEMAP, host=f"{number}.app.example").status for number in range(25)]
-    assert statuses == [200] * 21 + [404] * 4
 
 
 VARIABLE = contextvars.ContextVar("VARIABLE", default="empty")

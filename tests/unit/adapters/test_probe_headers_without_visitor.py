@@ -202,14 +202,6 @@ def test_own_requests_do_not_come_from_the_visitors_address(
         assert request.address == (PROBE_CLIENT_ADDRESS if "forwarded" in forwarding else "127.0.0.1")  # the proxy's
 
 
-@BOTH
-def test_probes_without_a_proxy_use_an_unassigned_address(protocol: str) -> None:
-    seen: list[str | None] = []
-    app = site(protocol, lambda request: seen.append(request.address) or "A page", "/a")
-    fetch(protocol, app)
-    assert seen == [PROBE_CLIENT_ADDRESS]
-
-
 # What they repeat of the connection
 
 
@@ -244,15 +236,6 @@ def test_sitemap_request_with_a_foreign_host_delists_nothing(protocol: str, gone
     for headers in ({"host": "evil.example"}, {"x_forwarded_host": "evil.example"}):
         fetch(protocol, app, **headers)
         clock.pass_(60)
-    assert listed(protocol, app) == ["/", "/a"]
-
-
-@BOTH
-@pytest.mark.parametrize("gone", [404, 410])
-def test_page_request_with_a_foreign_host_is_probed_with_the_sites_host(protocol: str, gone: int) -> None:
-    app = site(protocol, lambda seen: "A page" if seen.host == HOST else gone, "/", "/a")
-    fetch(protocol, app, "/a", host="evil.example")
-    app.flush()
     assert listed(protocol, app) == ["/", "/a"]
 
 

@@ -65,36 +65,6 @@ def test_the_files_are_what_the_app_would_serve() -> None:
     assert gzip.decompress(gzipped) == body
 
 
-def test_asgi_app_stays_alive_during_the_export() -> None:
-    result = build("""
-        import contextlib
-        from pathlib import Path
-        from starlette.applications import Starlette
-        from starlette.responses import HTMLResponse, PlainTextResponse
-        from starlette.routing import Route
-        from sitemap_middleware import SitemapMiddleware
-
-        @contextlib.asynccontextmanager
-        async def lifespan(app):
-            Path("log").write_text("up")
-            yield {"rules": "User-agent: *\\nDisallow: /private"}
-            Path("log").write_text("down")
-
-        async def robots(request):
-            return PlainTextResponse(request.state.rules)
-
-        async def page(request):
-            return HTMLResponse("page", 200 if "rules" in request.state._state else 500)
-
-        routes = [Route("/robots.txt", robots), Route("/private", page), Route("/public", page)]
-        app = Starlette(routes=routes, lifespan=lifespan)
-        app.add_middleware(SitemapMiddleware, base_url="https://example.com:8443")
-    """)
-    assert result.exit_code == 0, result.output
-    assert locs(Path("public/sitemap.xml").read_bytes()) == ["https://example.com:8443/public"]
-    assert Path("log").read_text() == "down"
-
-
 FAILING = {
     "nothing to list": (
         """

@@ -257,15 +257,6 @@ def test_marks_are_sent_as_comments_while_links_are_made(monkeypatch: pytest.Mon
     site.close()
 
 
-def test_two_workers_have_equal_documents() -> None:
-    app = shop(alternates="lang")
-    other = SitemapMiddleware(
-        app.app, base_url=BASE, store=app.service.store, clock=app.service.clock, alternates="lang"
-    )
-    assert get(app).body == get(other).body
-    app.close()
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [

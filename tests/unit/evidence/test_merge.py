@@ -1,4 +1,4 @@
-"""Merging: which response decides about a page, what waits for confirmation, and what is worth writing."""
+"""Merging: which response decides about a page, and what is worth writing."""
 
 from __future__ import annotations
 
@@ -12,15 +12,11 @@ from hypothesis import strategies as st
 from sitemap_middleware.evidence.dates import w3c_from_timestamp
 from sitemap_middleware.evidence.lastmod import lastmod
 from sitemap_middleware.evidence.merge import (
-    CONFIRMATION_SECONDS,
-    REFRESH_SECONDS,
-    VOLATILE_RECHECK_SECONDS,
     is_worth_writing,
     merge,
-    merge_batch,
 )
 from sitemap_middleware.evidence.observations import MAX_DELAY_SECONDS, Observation, at_merge
-from sitemap_middleware.evidence.page_verdict import is_listable, page_verdict
+from sitemap_middleware.evidence.page_verdict import page_verdict
 from sitemap_middleware.evidence.site_signals import site_signals
 from sitemap_middleware.evidence.value_history import GENERATED_DATE_SECONDS, VOLATILE, is_credible
 from sitemap_middleware.models import Page
@@ -28,8 +24,6 @@ from sitemap_middleware.models import Page
 NOW = 1_750_000_000
 HOUR = 3600
 DAY = 24 * HOUR
-MINUTE = CONFIRMATION_SECONDS
-DOUBTFUL = [301, 302, 303, 307, 308, 401, 402, 403, 405, 451, 204]
 NOINDEX = "its robots meta tag says noindex"
 
 
@@ -57,12 +51,6 @@ def is_listed(*observations: Observation) -> bool:
 
 
 # Which observation decides
-
-
-def test_latest_evidence_decides_in_any_order() -> None:
-    page, gone = good(), answer(NOW + 10, 404)
-    assert page_of(page, gone).status == page_of(gone, page).status == 404
-    assert page_of(gone, page).first_seen == NOW
 
 
 observations = st.builds(
@@ -124,65 +112,7 @@ def test_what_html_said_stands_until_it_is_read_again() -> None:
     assert is_listed(good(refusal=NOINDEX), good(NOW + HOUR)), "its headers said so"
 
 
-# Answers that may concern one visitor only
-
-
-@pytest.mark.parametrize("status", DOUBTFUL)
-@pytest.mark.parametrize(("later", "confirms"), [(59, False), (60, True), (86_400, True)])
-def test_another_contrary_answer_confirms_after_a_minute(status: int, later: int, *, confirms: bool) -> None:
-    page = page_of(good(), answer(NOW + 10, status))
-    verdict = page_verdict(page)
-    assert verdict.listed
-    assert f"an answer of {status} at 2025-06-15T15:06:50Z waits for confirmation" in verdict.reason
-    page = page_of(good(), answer(NOW + 10, status), answer(NOW + 10 + later, status))
-    assert page_verdict(page).listed is not confirms
-    assert is_listable(page) is not confirms
-    assert page_verdict(merge(page, good(NOW + 20 + later))).listed, "a good answer lists it again at once"
-
-
-@pytest.mark.parametrize(
-    ("seen", "listed"),
-    [
-        ([good(), answer(NOW + 10, 200, media_type="application/json")], True),
-        ([good(), answer(NOW + 10), good(NOW + 20), answer(NOW + 10 + MINUTE)], True),
-        ([good(), answer(NOW + 10), answer(NOW + 10 + MINUTE, 403)], False),
-        ([good(), *(answer(NOW + second, 302) for second in range(10, 99))], False),
-        ([good(), answer(NOW + 10, 404)], False),
-        ([good(), answer(NOW + 10, 410)], False),
-        ([good(), answer(NOW + 10, 403, is_probe=True)], False),
-        ([good(learned=True), answer(NOW + 10, 403, learned=True, denies_access=True)], False),
-        ([good(), answer(NOW + 10, 403, denies_access=True)], True),
-        ([good(), answer(NOW + 10, 404, is_unusual=True)], True),
-        ([good(NOW + 60), answer(NOW), answer(NOW + 70)], True),
-    ],
-)
-def test_one_visitors_answer_delists_no_good_page(seen: list[Observation], *, listed: bool) -> None:
-    assert is_listed(*seen) is listed
-
-
-@pytest.mark.parametrize("learned", [False, True])
-@pytest.mark.parametrize(
-    "said", [{"status": 404}, {"refusal": NOINDEX, "is_read": True}, {"status": 403, "denies_access": True}]
-)
-def test_good_page_that_was_contradicted_needs_a_probe(said: dict[str, Any], *, learned: bool) -> None:
-    """Some apps answer so to one odd request."""
-    before = page_of(good(learned=learned))
-    contrary = good(NOW + 10, learned=learned)._replace(**said)
-    merged = merge_batch({"/page": before}, [contrary])
-    assert merged.conflicting_paths == ["/page"]
-    assert merge_batch(merged.pages, [contrary._replace(at=NOW + 20)]).conflicting_paths == []
-    assert merge_batch({}, [contrary]).conflicting_paths == []
-
-
 # What is worth writing, and worth a request
-
-
-def test_unchanged_page_is_written_once_per_interval() -> None:
-    page = page_of(good())
-    assert page_of(good(), good(NOW + REFRESH_SECONDS - 1)) == page
-    later = page_of(good(), good(NOW + REFRESH_SECONDS))
-    assert later.last_seen == NOW + REFRESH_SECONDS
-    assert page_of(good(), good(NOW + REFRESH_SECONDS), good(NOW + 5)) == later
 
 
 @pytest.mark.parametrize(
@@ -213,26 +143,7 @@ def test_dates_of_a_new_page_are_credible_after_a_minute(age: int, interval: int
     assert is_credible(page.stated_date_history, NOW - age)
 
 
-def test_new_content_is_to_be_requested_once_unless_it_varied_lately() -> None:
-    known: dict[str, Page] = {}
-
-    def changed(at: int, digest: int) -> list[str]:
-        merged = merge_batch(known, [good(NOW + at, digest=digest)])
-        known.update(merged.pages)
-        return merged.changed_paths
-
-    assert [changed(0, 1), changed(9, 1), changed(10, 2), changed(20, 1)] == [["/page"], [], ["/page"], []]
-    assert changed(30, VOLATILE) == changed(40, 3) == []
-    assert changed(31 + VOLATILE_RECHECK_SECONDS, 4) == ["/page"]
-
-
 # Clocks
-
-
-@pytest.mark.parametrize("delay", [-60, 0, 3 * HOUR, MAX_DELAY_SECONDS])
-def test_observation_saved_within_hours_keeps_its_dates_and_is_never_later_than_now(delay: int) -> None:
-    seen = good(NOW - delay, last_modified=NOW - DAY, digest=1)
-    assert at_merge(seen, NOW) == seen._replace(at=min(seen.at, NOW))
 
 
 def test_observation_dated_long_before_it_is_saved_decides_but_dates_nothing() -> None:

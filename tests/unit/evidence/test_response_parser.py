@@ -12,7 +12,7 @@ import pytest
 
 from sitemap_middleware.evidence.observations import Observation
 from sitemap_middleware.evidence.response_parser import denies_access, parse_response
-from sitemap_middleware.http.captured_response import MAX_HTML_BYTES, OBSERVED_STATUSES, CapturedResponse
+from sitemap_middleware.http.captured_response import MAX_HTML_BYTES, CapturedResponse
 from sitemap_middleware.models import Site
 
 SITE = Site("https", "example.com")
@@ -38,38 +38,6 @@ def observation(status: int = 200, *headers: tuple[str, str], body: bytes | None
     return observed
 
 
-def test_observation_states_the_page_and_the_whole_second() -> None:
-    response = captured(302, ("location", "/de"), is_probe=True)
-    observed = parse(response, learned=True, may_be_provided=True)
-    assert observed == Observation(
-        "/page", "/page", NOW, 302, "text/html", learned=True, may_be_provided=True, is_probe=True
-    )
-
-
-@pytest.mark.parametrize("status", [100, 199, 304, 408, 425, 429, 500, 503, 599, 600])
-def test_transient_statuses_say_nothing(status: int) -> None:
-    assert parse(captured(status)) is None
-    assert status not in OBSERVED_STATUSES
-
-
-@pytest.mark.parametrize(
-    ("status", "target", "says_nothing"),
-    [
-        *((status, "http://www.example.com/page", True) for status in (300, 301, 302, 303, 307, 308, 399)),
-        (301, "/page", True),
-        (301, "/page/", False),
-        (301, "/other", False),
-        (301, "", False),
-        (201, "/page", False),
-        (400, "/page", False),
-    ],
-)
-def test_redirect_to_the_same_path_on_another_host_says_nothing(
-    status: int, target: str, *, says_nothing: bool
-) -> None:
-    assert (parse(captured(status, ("location", target))) is None) is says_nothing
-
-
 @pytest.mark.parametrize(
     ("target", "signs_in"),
     [
@@ -91,31 +59,6 @@ def test_redirect_to_sign_in_denies_access(target: str, *, signs_in: bool) -> No
     assert not denies_access(200, LOC, target)
 
 
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        ("Sun, 15 Jun 2025 15:06:39 GMT", NOW - 1),
-        ("Sun, 15 Jun 2025 18:06:41 GMT", None),  # later than the response
-        ("yesterday", None),
-    ],
-)
-def test_last_modified_is_compared_with_the_time_of_the_response(value: str, expected: int | None) -> None:
-    assert observation(200, ("last-modified", value)).last_modified == expected
-
-
-@pytest.mark.parametrize(
-    ("headers", "refusal"),
-    [
-        ([("x-robots-tag", "nofollow"), ("x-robots-tag", "noindex")], "its X-Robots-Tag says noindex"),
-        ([("cache-control", "private"), ("x-robots-tag",), ("x-robots-tag", 7)], "its Cache-Control says private"),
-        ([("refresh", "0; url=/other")], "it leads to another page at once: /other"),
-        ([("link", '</other>; rel="canonical"')], "its canonical URL is another: /other"),
-    ],
-)
-def test_headers_refuse_to_be_listed(headers: list[Any], refusal: str) -> None:
-    assert observation(200, *headers).refusal == refusal
-
-
 # HTML
 
 
@@ -124,23 +67,6 @@ def test_the_first_end_counts() -> None:
     meta = b"<meta name=robots content='unavailable_after: 2025-06-17T00:00:00Z'>"
     assert observation(200, header).expires_at == observation(200, header, body=meta + BODY).expires_at == 1_750_032_000
     assert observation(200, body=meta + BODY).expires_at == 1_750_032_000 + 86_400
-
-
-@pytest.mark.parametrize(
-    ("status", "media_type", "is_read"),
-    [
-        (200, "text/html", True),
-        (200, "application/xhtml+xml", True),
-        (200, "application/pdf", False),
-        (404, "text/html", False),
-    ],
-)
-def test_html_is_read_of_good_answers_only(status: int, media_type: str, *, is_read: bool) -> None:
-    headers = [("content-type", media_type)]
-    observed = parse(CapturedResponse(SITE, "/page", at=NOW, status=status, headers=headers, body=BODY, is_probe=True))
-    assert observed is not None
-    assert observed.is_read is is_read
-    assert not observed.is_unread
 
 
 @pytest.mark.parametrize(

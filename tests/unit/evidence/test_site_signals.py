@@ -41,26 +41,8 @@ def test_dates_of_many_pages_that_follow_each_other_are_a_deployment(
     assert deployments([{date, 10**9 + 10**6 * place} for place, date in enumerate(dates)]) == tuple(found)
 
 
-def test_a_page_counts_once_in_a_deployment() -> None:
-    assert deployments([{1, 2, 3}, {10**6}, {10**7}]) == ()
-
-
-@pytest.mark.parametrize(("date", "is_found"), [(0, True), (60, True), (-60, True), (61, False), (-61, False)])
-def test_a_date_within_a_minute_of_an_installation_is_the_installations(date: int, *, is_found: bool) -> None:
-    signals = site_signals([dated("/a", NOW + date, NOW + DAY)], installed=[NOW])
-    assert signals.deployed_at(NOW + date) is is_found
-
-
 def test_a_page_that_failed_is_no_evidence() -> None:
     gone = dated("/gone", NOW, NOW + DAY, status=404)
     pages = [gone, *(dated(f"/{number}", NOW, NOW + DAY) for number in range(3))]
     assert site_signals(pages).deployments == ((NOW, NOW),)
     assert site_signals(pages[:3]).deployments == ()
-
-
-def test_files_of_routes_count_as_pages() -> None:
-    assert site_signals([dated("/a", NOW, NOW + DAY)], [NOW, NOW + 1]).deployments == ((NOW, NOW + 1),)
-
-
-def test_times_of_responses_are_no_deployment() -> None:
-    assert site_signals([dated(f"/{number}", NOW, NOW) for number in range(9)]).deployments == ()

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.adapters.asgi import ASGIExchange
 from sitemap_middleware.adapters.wsgi import WSGIExchange
-from sitemap_middleware.http.header_rules import MAX_NAME_CHARS, IgnoreReason, ignore_reason_of_header
+from sitemap_middleware.http.header_rules import IgnoreReason, ignore_reason_of_header
 from sitemap_middleware.http.request_filter import (
     IGNORE_REASONS,
     MAX_ACCEPT_CHARS,
@@ -300,42 +300,7 @@ def test_no_header_raises_and_what_is_shown_is_printable(name: str, value: str) 
     of_scope([(name.encode(), value.encode())])
 
 
-@pytest.mark.parametrize(
-    ("line", "detail"),
-    [
-        ("range: bytes=0-9", "asked for a part of the bytes by range"),
-        ("x-http-method: DELETE", "replaced the method by x-http-method"),
-        ("X_HTTP_Method_Override: DELETE", "replaced the method by x-http-method-override"),
-        ("X-Api-Key: 7", "carried x-api-key"),
-        ("cookie: a=b", "carried cookie"),
-        ("HX-Request: true", "asked for a part of the page by hx-request"),
-        ("accept: application/json", "asked for 'application/json', not for HTML"),
-        ("sec-fetch-dest: image", "was sent by a page for a part of it: Sec-Fetch-Dest is 'image'"),
-        ("user-agent: kube-probe/1.30", "was of a health check or an uptime monitor, by its User-Agent"),
-        (f"x-user-{'x' * MAX_NAME_CHARS}: 7", f"carried x-user-{'x' * (MAX_NAME_CHARS - 7)}"),
-    ],
-)
-def test_explain_names_the_ignored_requests(line: str, detail: str) -> None:
-    for reason_found in refusals(fields(line)):
-        assert reason_found is not None
-        assert reason_found.detail == detail
-
-
 # By the whole way
-
-
-@pytest.mark.slow
-@BOTH
-@pytest.mark.parametrize(("reason", "line"), LINES[::16], ids=[line[:60] for _, line in LINES[::16]])
-def test_listed_page_survives_answers_to_disqualified_requests(protocol: str, reason: str, line: str) -> None:
-    sample = SampleSite(protocol, {"/": Page(), "/new": Page()}, verify=False)
-    sample.visit("/")
-    sample.clock.pass_(7200)
-    for path in ("/", "/new"):
-        sample.pages[path] = Page(404)
-        sample.request(RequestSpec(path, headers=fields(line)))
-    assert sample.locs() == ["http://testserver/", "http://testserver/new"]
-    assert sample.app.stats()[f"ignored_{reason}"] == 2
 
 
 @pytest.mark.slow

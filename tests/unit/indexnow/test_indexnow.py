@@ -17,7 +17,7 @@ import pytest
 
 from sitemap_middleware import OptionError, sitemap
 from sitemap_middleware.cli.main import command
-from sitemap_middleware.indexnow import protocol, queue
+from sitemap_middleware.indexnow import protocol
 from sitemap_middleware.models import BaseURL
 from sitemap_middleware.stores.sqlite import MemoryStore
 
@@ -161,26 +161,6 @@ def test_a_cache_in_front_keeps_no_change_back_and_tells_nothing_wrong(*, ignore
         site.items["spelt"] = None
         site.step(times=3)
         assert site.engine.paths() == ({} if ignores_queries else {"/items/spelt": 1, "/items/rye": 1})
-
-
-def test_what_slow_values_give_no_more_is_not_told() -> None:
-    with told() as site:
-        site.engine.script = [(429, "", {"Retry-After": "7200"})]
-        site.items["secret"] = None
-        site.step()
-        assert site.engine.requests == [1]
-        ready = threading.Event()
-
-        class Slow(dict[str, int | None]):
-            def items(self) -> Any:
-                ready.wait(10)
-                return super().items()
-
-        site.items = Slow({"rye": None, "oat": None})
-        site.step(9000)
-        ready.set()
-        site.step(60, times=3)
-        assert site.engine.requests == [1]
 
 
 def test_versions_that_alternate_tell_nothing_twice() -> None:
@@ -549,15 +529,6 @@ def test_it_is_off_in_a_process_that_does_not_serve_the_public(lines: str, reaso
     assert done.stdout == "0\n"
 
 
-def test_without_the_option_nothing_is_done() -> None:
-    site = Bakery()
-    site.items = {"rye": None}
-    site.get()
-    site.app.changed("/items/rye")
-    site.app.flush()
-    assert site.app.stats()["indexnow_state"] == 0
-
-
 @pytest.mark.parametrize("value", ["short", "with blank", "x" * 129, 5, "ümläute-key"])
 def test_an_invalid_key_names_the_fix(value: Any) -> None:
     with pytest.raises(OptionError, match=r"indexnow=.* is neither True, False, a key for IndexNow: 8 to 128 letters"):
@@ -581,15 +552,3 @@ def test_an_engine_that_is_down_for_a_week_gets_everything(monkeypatch: pytest.M
         site.step(DAY / 4, times=2)
         assert site.engine.paths() == {f"/items/day{day}": 1 for day in range(7)}
         site.engine.check()
-
-
-def test_of_what_changed_in_one_second_no_more_is_lost_than_must_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(queue, "MAX_URLS", 8)
-    with told() as site:
-        site.engine.script = [(503, "", {})] * 2
-        for names in ("abcdef", "ghi"):
-            site.items |= dict.fromkeys(names)
-            site.step()
-            assert site.app.stats()["indexnow_pending"] <= 8
-        site.step(DAY, times=4)
-        assert site.engine.paths() == {f"/items/{name}": 1 for name in "bcdefghi"}

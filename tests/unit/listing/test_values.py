@@ -388,39 +388,6 @@ def test_a_date_that_is_none_leaves_the_page_listed_and_is_reported_once(
     assert site.app.stats()["skipped"] == 0
 
 
-# Values of classes of the app's own
-
-MARKUP = "<&>"
-
-
-def own(base: type, *methods: str) -> Any:
-    """A class that derives from a base, and some of whose methods return markup."""
-    return type(f"Own{base.__name__}", (base,), dict.fromkeys(methods, lambda *_: MARKUP))
-
-
-OwnText = own(str, "__str__", "strip", "replace")
-OwnDate = own(dt.date, "isoformat", "__str__")
-OwnDatetime = own(dt.datetime, "isoformat", "astimezone", "toordinal")
-OwnFloat = own(float, "__str__", "__round__", "__abs__")
-
-
-@pytest.mark.parametrize(
-    ("given", "written"),
-    [
-        ({"lastmod": OwnText("2024-05-01")}, {"lastmod": "2024-05-01"}),
-        ({"lastmod": OwnDate(2024, 5, 1)}, {"lastmod": "2024-05-01"}),
-        ({"lastmod": OwnDatetime(2024, 5, 1, 10)}, {"lastmod": "2024-05-01T10:00:00Z"}),
-        ({"lastmod": OwnDatetime(2024, 5, 1, 10, tzinfo=dt.UTC)}, {"lastmod": "2024-05-01T10:00:00Z"}),
-        ({"changefreq": OwnText("daily")}, {"changefreq": "daily"}),
-        ({"priority": OwnFloat(0.25)}, {"priority": "0.25"}),
-    ],
-)
-def test_a_value_is_written_as_its_base_class_writes_it(given: dict[str, Any], written: dict[str, str]) -> None:
-    on_page = ValuesSite(on_flask([Entry({"slug": "one"}, **given)]))
-    on_route = ValuesSite(on_rules(("/posts/<slug>", text([{"slug": "one"}], **given), {})))
-    assert on_page.entries() == on_route.entries() == {PAGES[0]: written}
-
-
 # Items that make no page
 
 
@@ -664,14 +631,6 @@ def with_known(framework: Any, **known: str) -> Any:
     app.add_url_rule("/posts/<known:x>", "post", text([{"x": "a"}]))
     app.add_url_rule("/about", "about", text())
     return app
-
-
-def test_a_converter_that_asks_the_app_is_asked_within_its_context() -> None:
-    site = ValuesSite(with_known(flask, a="A post."))
-    for path in ("/about", "/posts/a"):
-        assert site.request(path).status == 200
-    assert site.known() == ["/about", "/posts/a"]
-    assert site.paths() == ["/about", "/posts/a"]
 
 
 @pytest.mark.parametrize("framework", [flask, quart])

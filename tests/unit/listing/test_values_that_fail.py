@@ -266,6 +266,7 @@ def test_a_failing_provider_costs_its_own_pages_only(
         sample.clock.pass_(61)
         assert sample.locs() == [others[0], *LAST_GOOD, others[1]]
         provider.release.clear()
+    provider.release.set()
 
 
 @ANYWHERE

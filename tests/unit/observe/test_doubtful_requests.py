@@ -175,25 +175,6 @@ def test_learned_page_that_refuses_a_stranger_is_dropped_whatever_the_headers(pr
     assert listed(sample) == []
 
 
-@BOTH
-@pytest.mark.parametrize("status", [404, 410, 403])
-def test_own_request_lists_a_page_again_that_an_odd_request_delisted(protocol: str, status: int) -> None:
-    """No rule knows all headers by which an app decides: what it answers to a request of the middleware settles it."""
-    probed = ProbedSite(protocol)
-    probed.visit("/page", "/other")
-    probed.clock.pass_(3600)
-    bodies: list[str] = []
-
-    def says(slug: str) -> str:
-        bodies.append("The first content" if bodies or slug == "other" else "")
-        return bodies[-1]
-
-    probed.says, probed.refuses = says, status
-    probed.visit("/page")
-    assert len(bodies) > 1, "the visit, and our own request"
-    assert probed.app.explain("/page").listed
-
-
 def test_a_page_that_differs_each_time_is_seldom_requested_because_of_doubtful_visits() -> None:
     probed, visits = ProbedSite("wsgi"), 60
     probed.says = lambda _: f"The word {chr(97 + len(probed.asked) % 26) * 9}"

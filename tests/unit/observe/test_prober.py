@@ -13,7 +13,7 @@ import flask
 import pytest
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response, StreamingResponse
+from starlette.responses import HTMLResponse
 from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware
@@ -77,14 +77,6 @@ def test_only_pages_that_answer_with_html_enter_the_first_sitemap(protocol: str)
     assert sample.app.explain("/broken").reason == (
         "it has not answered with a page yet: the last request of the middleware got 500"
     )
-
-
-@BOTH
-def test_without_verify_the_app_is_not_probed(protocol: str) -> None:
-    pages_requested = Asked({"/": Page(), "/about": Page(404)})
-    sample = SampleSite(protocol, pages_requested, robots=False, verify=False)
-    assert sample.locs() == [f"{LOCAL}/", f"{LOCAL}/about"]
-    assert pages_requested.log == []
 
 
 @BOTH
@@ -199,22 +191,6 @@ def test_a_slow_answer_without_end_is_cut_off_after_its_time_wsgi(monkeypatch: p
     wrapped = SitemapMiddleware(app, store="memory://", verify=True, robots=False)
     assert wsgi(wrapped, RequestSpec("/sitemap.xml")).status == 404
     assert len(taken) < 1_000
-
-
-def test_endless_answers_and_failures_delay_nobody_in_asgi() -> None:
-    def stream(_: Request) -> Response:
-        return StreamingResponse(endless(), media_type="text/html")
-
-    def fails(_: Request) -> Response:
-        raise RuntimeError("not to be had")
-
-    def page(_: Request) -> Response:
-        return HTMLResponse("A page")
-
-    app = Starlette(routes=[Route("/endless", stream), Route("/fails", fails), Route("/page", page)])
-    wrapped = SitemapMiddleware(app, store="memory://", verify=True, robots=False)
-    answer = asgi(wrapped, RequestSpec("/sitemap.xml"))
-    assert locs(answer.body) == [f"{LOCAL}/endless", f"{LOCAL}/page"], "the beginning is enough"
 
 
 def test_second_request_does_not_wait_for_a_running_round() -> None:

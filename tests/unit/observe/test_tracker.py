@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
-from sitemap_middleware import SitemapMiddleware
-from sitemap_middleware.stores.sqlite import MemoryStore
-
-from ...support.sample_sites import Clock, Page, SampleSite
-from ...support.stores import all_pages
-from ...support.wire import RequestSpec, wsgi
+from ...support.sample_sites import Page, SampleSite
 
 BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
-HTML = [("Content-Type", "text/html")]
 HOUR = 60 * 60
 
 
@@ -41,56 +33,6 @@ def test_same_answer_within_a_second_is_merged_once(protocol: str) -> None:
     sample.clock.pass_(1)
     sample.visit("/")
     assert merged_count(sample) == before + 2
-
-
-@BOTH
-def test_same_answer_in_another_second_updates_last_seen(protocol: str) -> None:
-    store = MemoryStore()
-    sample = SampleSite(protocol, {"/": Page(404)}, store=store)
-    rested(sample, "/")
-    for _ in range(3):
-        sample.clock.pass_(2 * HOUR)  # sights that lie closer are not all written down
-        sample.visit("/")
-        sample.visit("/")
-        sample.app.flush()
-        assert [known.last_seen for known in all_pages(store, "loopback:http/")] == [int(sample.clock())]
-
-
-@BOTH
-def test_personal_request_does_not_update_last_seen(protocol: str) -> None:
-    store = MemoryStore()
-    sample = SampleSite(protocol, {"/": Page(404)}, store=store)
-    rested(sample, "/")
-    seen = int(sample.clock())
-    sample.clock.pass_(2 * HOUR)
-    sample.request(RequestSpec("/", headers=[("cookie", "a=b")]))
-    sample.app.flush()
-    assert [known.last_seen for known in all_pages(store, "loopback:http/")] == [seen]
-
-
-@BOTH
-def test_a_page_is_one_page_under_all_names_of_its_site(protocol: str) -> None:
-    sample = SampleSite(protocol, {"/": Page(), "/about": Page()}, base_url="https://example.com")
-    for host in ("example.com", "www.example.com", "example.com", "www.example.com"):
-        sample.request("/", host=host)
-    sample.pages["/"] = Page(404)
-    sample.request("/", host="www.example.com")
-    sample.pages["/"] = Page()
-    sample.request("/", host="example.com")
-    assert sample.locs(host="example.com") == ["https://example.com/", "https://example.com/about"]
-
-
-def test_layer_that_removes_the_cookie_does_not_make_a_request_anonymous() -> None:
-    def app(environ: dict[str, Any], start_response: Any) -> list[bytes]:
-        known = environ.pop("HTTP_COOKIE", None)
-        start_response("404 Not Found" if known else "200 OK", HTML)
-        return [b""]
-
-    site = SitemapMiddleware(app, store="memory://", include="/", clock=Clock())
-    for _ in range(2):
-        wsgi(site, RequestSpec("/"))
-        wsgi(site, RequestSpec("/", headers=[("cookie", "a=b")]))
-    assert site.explain("/").listed
 
 
 HTML_BODY = b'<!doctype html><title>Tea</title><p>"Tea"'

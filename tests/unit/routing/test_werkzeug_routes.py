@@ -83,32 +83,6 @@ def test_view_classes_count_by_the_methods_they_have() -> None:
 # Hosts
 
 
-def hosted() -> flask.Flask:
-    app = flask_app(host_matching=True)
-    app.add_url_rule("/", "home", page, host="example.com")
-    app.add_url_rule("/about", "about", page, host="example.com")
-    app.add_url_rule("/", "blog", page, host="blog.example.com")
-    app.add_url_rule("/", "shop", page, host="shop.example.com:8080")
-    app.add_url_rule("/", "tenant", page, host="<tenant>.example.com")
-    app.add_url_rule("/nowhere", "nowhere", page)
-    return app
-
-
-@pytest.mark.parametrize("base_url", [None, "http://example.com"])
-@pytest.mark.parametrize(
-    ("host", "expected"),
-    [
-        ("example.com", ["/", "/about"]),
-        ("example.com:80", ["/", "/about"]),
-        ("blog.example.com", ["/"]),
-        ("shop.example.com:8080", ["/"]),
-    ],
-)
-def test_host_matching_makes_each_host_a_site(host: str, expected: list[str], base_url: str | None) -> None:
-    site = SitemapMiddleware(hosted(), store="memory://", base_url=base_url, verify=False)
-    assert [path.removeprefix("http://example.com") for path in listed(site, host)] == expected
-
-
 def test_a_subdomain_rule_that_no_request_can_reach_is_not_listed() -> None:
     app = flask_app(subdomain_matching=True)
     app.add_url_rule("/", "home", page)

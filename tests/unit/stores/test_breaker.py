@@ -10,7 +10,6 @@ import pytest
 from sitemap_middleware import StoreError
 from sitemap_middleware.stores.breaker import (
     BACKOFF_FACTOR,
-    MAX_BACKOFF_SECONDS,
     MIN_LOG_INTERVAL_SECONDS,
     GuardedStore,
 )
@@ -102,58 +101,6 @@ def test_slow_failing_store_is_paused_ten_times_as_long(clock: Clock) -> None:
     assert guard.parts(SITE) == {}, "another operation may work"
     store.failing = False
     clock.pass_(1)
-    assert guard.version(SITE) == 0
-
-
-def test_pause_is_half_a_minute_at_most_and_survives_a_clock_change(clock: Clock) -> None:
-    store = Failing(clock)
-    store.takes = 60
-    guard = GuardedStore(store, clock)
-    for moved in (MAX_BACKOFF_SECONDS, -10_000):
-        with pytest.raises(StoreError):
-            guard.version(SITE)
-        clock.pass_(moved)
-    store.failing = False
-    assert guard.version(SITE) == 0
-    assert store.asked == 3
-
-
-def test_one_caller_at_a_time_retries_a_failing_store(clock: Clock) -> None:
-    call_counts = []
-
-    class Slow(Failing):
-        def version(self, site: str) -> int:
-            if self.asked == 1:
-                self.asked += 1
-                with pytest.raises(StoreError, match="it will be tried again shortly"):
-                    guard.version(site)  # as another thread would, while this one waits
-                call_counts.append(self.asked)
-            return super().version(site)
-
-    store = Slow(clock)
-    guard = GuardedStore(store, clock)
-    for _ in range(2):
-        with pytest.raises(StoreError):
-            guard.version(SITE)
-    assert call_counts == [2]
-    store.failing = False
-    assert guard.version(SITE) == 0
-
-
-def test_last_call_reaches_a_paused_store_once(clock: Clock) -> None:
-    store = Failing(clock)
-    store.takes = 3
-    guard = GuardedStore(store, clock)
-    with pytest.raises(StoreError):
-        guard.version(SITE)
-    guard.retry_now()
-    with pytest.raises(StoreError, match=r"^the disk is full$"):
-        guard.version(SITE)
-    with pytest.raises(StoreError, match="it will be tried again shortly"):
-        guard.version(SITE)
-    assert store.asked == 2
-    store.failing = False
-    guard.retry_now()
     assert guard.version(SITE) == 0
 
 

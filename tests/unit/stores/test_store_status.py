@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from click.testing import Result
 
-from sitemap_middleware import Store, StoreError
 from sitemap_middleware.cli.main import command
-from sitemap_middleware.cli.results import print_status
-from sitemap_middleware.models import Page as StoredPage
-from sitemap_middleware.models import StoreKey
-from sitemap_middleware.stores.sqlite import MemoryStore, SQLiteStore
+from sitemap_middleware.stores.sqlite import SQLiteStore
 from sitemap_middleware.stores.stored_sites import store_status
 
 from ...support.command_line import cli_runner
 from ...support.sample_sites import Page, SampleSite
 
 BASE = "https://bakery.example"
-NOW = 1_750_000_000
 
 
 def run(*arguments: str) -> Result:
@@ -105,45 +100,3 @@ def test_a_url_of_no_store_is_refused_and_no_password_is_printed(url: str) -> No
     assert (answer.exit_code, answer.stdout) == (2, "")
     assert "names no store" in answer.stderr or f"no such file: {url}" in answer.stderr
     assert "secret" not in answer.stderr
-
-
-# Another engine
-
-
-class Shared:
-    """An engine of one's own, which has what the contract asks for."""
-
-    name = "shared://store.example"
-
-    def __init__(self) -> None:
-        self._pages = MemoryStore()
-        pages = [StoredPage("/", "/", NOW, NOW, 200), StoredPage("/a", "/{x}", NOW, NOW, 200, learned=True)]
-        self._pages.write(StoreKey(BASE), 0, {page.path: page for page in pages})
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "sites":
-            raise AttributeError(name)
-        return getattr(self._pages, name)
-
-
-class Telling(Shared):
-    def sites(self) -> list[str]:
-        return [BASE]
-
-
-def test_unknown_engine_is_reported_as_far_as_possible(capsys: pytest.CaptureFixture[str]) -> None:
-    status = store_status(cast("Store", Telling()))
-    assert [site[:4] for site in status.sites] == [(BASE, 1, 1, 1)]
-    assert [site[:4] for site in store_status(cast("Store", Shared()), [BASE]).sites] == [(BASE, 1, 1, 1)]
-    print_status(status)
-    assert capsys.readouterr().out.splitlines()[:-1] == [
-        "shared://store.example",
-        f"site {BASE}",
-        "  pages seen: 2 (1 learned)",
-        "  documents of learned pages: 1",
-    ]
-
-
-def test_engine_without_a_list_of_sites_needs_them_named() -> None:
-    with pytest.raises(StoreError, match=r"cannot list its sites: name them, such as --site https://example\.com"):
-        store_status(cast("Store", Shared()))
