@@ -6,7 +6,7 @@ options, and its sitemap is read twice: before anybody visited a page, and after
 crawl without cookies. Each loc must then answer an anonymous visitor with status 200 and
 HTML that is not a login form.
 
-Arguments are names of apps; without any, all run. `CTFD=<folder>` adds a checkout of CTFd, which PyPI does not have.
+Arguments are names of apps; without any, all run.
 """
 
 from __future__ import annotations
@@ -60,8 +60,6 @@ class App:
     environ: dict[str, str] = field(default_factory=dict)
     asking: frozenset[str] = frozenset()
     """Public pages that have a password field beside their content."""
-    folder: str = ""
-    """A folder of code that is not installed."""
 
 
 APPS = {
@@ -75,9 +73,6 @@ APPS = {
     "Wagtail": App("wagtail_site", ("wagtail==8.0.1",)),
     "Fava": App("fava_site", ("fava==1.30.16",)),
 }
-
-if folder := os.environ.get("CTFD"):
-    APPS["CTFd"] = App("ctfd_site", ("-r", f"{folder}/requirements.txt"), folder=folder)
 
 
 @dataclass
@@ -150,8 +145,7 @@ def version(uv: Path, here: Path, app: App) -> str:
     )
     versions = {package["name"]: package["version"] for package in json.loads(listed.stdout)}
     name = re.split(r"[=<\[]", app.requirements[0])[0].lower().replace(".", "-")
-    own = "a checkout" if app.folder else versions[name]
-    return f"{own}, Werkzeug {versions['werkzeug']}"
+    return f"{versions[name]}, Werkzeug {versions['werkzeug']}"
 
 
 @contextlib.contextmanager
@@ -168,7 +162,7 @@ def serving(here: Path, app: App, folder: Path) -> Iterator[tuple[str, Path]]:
     log = folder / "server.log"
     env = {
         **{name: value for name, value in os.environ.items() if not name.startswith(("SITEMAP_", "PYTEST_"))},
-        "PYTHONPATH": os.pathsep.join(filter(None, (str(ROOT), app.folder))),
+        "PYTHONPATH": str(ROOT),
         "PATH": f"{here}{os.pathsep}{os.environ['PATH']}",
         "HOME": str(folder),
         "XDG_RUNTIME_DIR": str(folder),

@@ -289,16 +289,6 @@ class Translated(Posts):
     alternates = True
 
 
-def test_under_the_test_client_the_sitemap_has_at_once_what_was_changed(monkeypatch: pytest.MonkeyPatch) -> None:
-    patterns = i18n_patterns(path("", page, name="home"), path("posts/<slug>/", page, name="post"))
-    Project(patterns, SITEMAP_SITEMAPS={"posts": Translated}, **LANGUAGES)
-    client = Client(headers={"host": "testserver"})
-    for slugs in (("a",), ("a", "b"), ("b",)):
-        monkeypatch.setattr(Translated, "slugs", slugs)
-        found = locs(client.get("/sitemap.xml").content)
-        assert {loc.split("/")[5] for loc in found if "/posts/" in loc} == {*slugs}
-
-
 def test_locations_that_lead_nowhere_are_left_out_and_named() -> None:
     project = Project(SITE, SITEMAP_SITEMAPS={"lost": Lost})
     assert project.listed() == ["/", "/about/", "/posts/first/"]
@@ -320,18 +310,6 @@ def test_routes_whose_pages_a_sitemap_class_lists_are_decided() -> None:
     assert (posts.verdict.listed, posts.verdict.reason) == (True, "listed by SITEMAP_SITEMAPS['posts']: 3 of its pages")
     assert set(reports) <= {route.path for route in service.app_routes.table.routes if route.path.startswith("/")}
     assert not any(report.undecided for report in reports.values())
-
-
-class Recent(Posts):
-    priority = 0.9
-    slugs = ("second", "third")
-
-
-def test_a_page_of_two_sitemap_classes_is_listed_once() -> None:
-    project = Project(SITE, SITEMAP_SITEMAPS={"recent": Recent, "posts": Posts})
-    posts = [path for path in project.listed() if path.startswith("/posts/")]
-    assert sorted(posts) == ["/posts/first/", "/posts/k\u00e4se/", "/posts/second/", "/posts/third/"]
-    assert project.entries()["/posts/second/"]["priority"] == "0.9", "as the first class has it"
 
 
 def test_the_decorator_comes_before_a_sitemap_class() -> None:

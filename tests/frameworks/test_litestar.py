@@ -169,15 +169,6 @@ async def _no_arguments() -> str:
     return ""
 
 
-@pytest.mark.parametrize("value", ["a/b", "", "taken", "double//slash"])
-def test_values_that_lead_elsewhere_are_refused(value: str) -> None:
-    handler = get("/p/{it:str}", media_type=MediaType.HTML, sitemap={"values": [value]})(_no_arguments)
-    builder = routes_of(handler, page("/p/taken"))["/p/{it:str}"].builder
-    assert builder is not None
-    with pytest.raises(ValueError, match=r"is not routed to|has a slash"):
-        builder.build({"it": value})
-
-
 # Mounted apps
 
 

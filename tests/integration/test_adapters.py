@@ -123,30 +123,3 @@ def test_incomplete_body_is_not_read(messages: list[dict[str, Any]]) -> None:
     site = wrapped(sends(*messages))
     asyncio.run(site(SCOPE, received, sent))
     assert is_listed(site, "asgi")
-
-
-@pytest.mark.parametrize("ended", ["lifespan.shutdown.complete", "lifespan.shutdown.failed"])
-def test_observations_are_stored_before_the_lifespan_shutdown_completes(
-    ended: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    merged = []
-
-    async def app(scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] == "http":
-            await send(START | {"status": 404})
-            await send(BODY)
-        else:
-            await send({"type": "lifespan.startup.complete"})
-            await send({"type": ended})
-
-    async def receive_from_app(message: Any) -> None:
-        merged.append(site.stats()["merged"])
-
-    async def live() -> None:
-        await site(SCOPE, received, sent)
-        await site({"type": "lifespan"}, received, receive_from_app)
-
-    site = wrapped(app)
-    asyncio.run(live())
-    assert merged == [0, 1]
-    assert not caplog.records

@@ -25,7 +25,7 @@ from sitemap_middleware.cli.main import command as program
 from sitemap_middleware.options.table import OPTIONS
 from sitemap_middleware.pytest_plugin.sitemap_in_test import read_sitemap
 
-from ..support.console import console, matches
+from ..support.console import console
 from ..support.wire import DRIVERS, RequestSpec
 
 ROOT = Path(__file__).parents[2]
@@ -247,17 +247,3 @@ def test_links_lead_to_files(page: Path) -> None:
         target = link.partition("#")[0]
         if target and "://" not in target and not target.startswith("mailto:") and "check-rules/" not in target:
             assert (page.parent / target).exists(), link
-
-
-@pytest.mark.parametrize(
-    ("output", "shown", "equal"),
-    [
-        ("a b c", "a … c", True),
-        ("a\nb\nc", "a\n…", True),
-        ("a\nb\nc", "a\n…\nd", False),
-        ("a", "b", False),
-        ("anything", "", True),
-    ],
-)
-def test_ellipsis_stands_for_any_output(output: str, shown: str, equal: bool) -> None:
-    assert matches(output, shown) is equal

@@ -64,23 +64,8 @@ def on_starlette(paths: dict[str, bool], where: str) -> Starlette:
     return app
 
 
-def on_fastapi(paths: dict[str, bool], where: str) -> FastAPI:
-    app, outer, inner = FastAPI(), APIRouter(), APIRouter(default_response_class=HTMLResponse)
-    for path, own in paths.items():
-
-        async def endpoint() -> str:
-            return "A page."
-
-        named = path.replace("<path:any>", "{any:path}").replace("<", "{").replace(">", "}")
-        inner.get(named)(LEARNED(endpoint) if own else endpoint)
-    LEARNED({"inner": inner, "outer": outer, "app": app}[where])
-    outer.include_router(inner)
-    app.include_router(outer)
-    return app
-
-
-MAKERS = {"flask": on_flask, "starlette": on_starlette, "fastapi": on_fastapi}
-PROTOCOLS = {"flask": "wsgi", "starlette": "asgi", "fastapi": "asgi"}
+MAKERS = {"flask": on_flask, "starlette": on_starlette}
+PROTOCOLS = {"flask": "wsgi", "starlette": "asgi"}
 
 
 @pytest.mark.parametrize("where", ["inner", "outer", "app"])

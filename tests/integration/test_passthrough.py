@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import io
-import logging
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from typing import Any
@@ -71,34 +70,6 @@ def test_an_answer_of_the_app_is_the_same_with_us_and_without(protocol: str, spe
         protocol, {"/": Page().with_headers(("x-extra", "ÿ"), ("set-cookie", "a=1"), ("set-cookie", "b=2"))}
     )
     assert sample.request(spec) == DRIVERS[protocol](sample.bare, spec)
-
-
-class BrokenClock(Clock):
-    """Raises, or returns no valid time, until `tells` is None again."""
-
-    tells: Any = None
-
-    def __call__(self) -> Any:
-        if isinstance(self.tells, Exception):
-            raise self.tells
-        return self.now if self.tells is None else self.tells
-
-
-@BOTH
-@pytest.mark.parametrize("tells", [ValueError("no time"), float("nan"), float("inf"), "noon"], ids=repr)
-def test_failing_clock_harms_no_response_and_no_later_sitemap(
-    protocol: str, tells: Any, caplog: pytest.LogCaptureFixture
-) -> None:
-    clock = BrokenClock()
-    sample = SampleSite(protocol, {"/": Page(), "/a": Page(), "/b": Page(404)}, clock=clock)
-    clock.tells = tells
-    assert sample.request("/") == DRIVERS[protocol](sample.bare, RequestSpec("/"))
-    assert sample.request("/a") == DRIVERS[protocol](sample.bare, RequestSpec("/a"))
-    clock.tells = None
-    sample.visit("/b")
-    assert sample.locs() == ["http://testserver/", "http://testserver/a"]
-    warnings = [record for record in caplog.records if record.levelno >= logging.WARNING]
-    assert len(warnings) == 1
 
 
 class Broken(MemoryStore):

@@ -13,16 +13,7 @@ from ..support.browser import chromium, has_chromium, serving_wsgi
 
 pytestmark = [pytest.mark.slow, pytest.mark.browser]
 
-PAGES = (
-    "",
-    "/page?path=/menu",
-    "/pages?q=%22%3E%3Cscript",
-    "/pages?show=undated",
-    "/routes",
-    "/changes",
-    "/documents",
-    "/health",
-)
+PAGES = ("", "/page?path=/menu", "/pages?q=%22%3E%3Cscript", "/routes", "/changes", "/documents", "/health")
 WIDTHS = (320, 375, 768, 1280)
 
 WATCH = """

@@ -11,9 +11,6 @@ from typing import Any
 
 import flask
 import pytest
-from starlette.applications import Starlette
-from starlette.responses import HTMLResponse
-from starlette.routing import Route
 
 from sitemap_middleware import OptionError, SitemapMiddleware, Store, sitemap
 from sitemap_middleware.models import StoreKey
@@ -23,7 +20,7 @@ from ..support.documents import entries
 from ..support.sample_sites import Clock
 from ..support.stores import FrailStore
 from ..support.waiting import until
-from ..support.wire import Headers, RequestSpec, asgi, wsgi
+from ..support.wire import Headers, RequestSpec, wsgi
 from .test_contract import ENGINES
 
 BASE = "https://example.com"
@@ -247,29 +244,6 @@ def test_a_path_may_be_an_object_that_stands_for_its_text(path: Any) -> None:
     worker.app.refresh(path)
     assert "/items/spelt" in worker.listed()
     assert shop.requests[-1] == "/items/rye"
-
-
-def test_it_may_be_called_in_async_code() -> None:
-    items = ["rye"]
-
-    async def item(request: Any) -> HTMLResponse:
-        return HTMLResponse("<h1>Item</h1>")
-
-    async def add(request: Any) -> HTMLResponse:
-        items.append("sourdough")
-        site.refresh("/items/sourdough")
-        return HTMLResponse("added")
-
-    app = Starlette(
-        routes=[Route("/items/{slug}", sitemap(values=lambda: items)(item)), Route("/add", add, methods=["POST"])]
-    )
-    site = SitemapMiddleware(app, base_url=BASE, store="memory://")
-    assert list(entries(asgi(site, RequestSpec("/sitemap.xml")).body)) == [f"{BASE}/items/rye"]
-    asgi(site, RequestSpec("/add", method="POST"))
-    assert list(entries(asgi(site, RequestSpec("/sitemap.xml")).body)) == [
-        f"{BASE}/items/rye",
-        f"{BASE}/items/sourdough",
-    ]
 
 
 def test_a_refresh_during_an_outage_is_made_up_for(caplog: pytest.LogCaptureFixture) -> None:

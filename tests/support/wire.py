@@ -97,7 +97,7 @@ def asgi(app: Any, spec: RequestSpec) -> Answer:
     the test that it belongs to.
     """
     answer = asyncio.run(asgi_async(app, spec))
-    join_threads("sitemap-background", 0.2)
+    join_threads("sitemap-background", 0.05)
     return answer
 
 

@@ -11,15 +11,13 @@ from typing import Any
 
 import flask
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from sitemap_middleware import OptionError, SitemapError, SitemapMiddleware, sitemap
 from sitemap_middleware.middleware import SitemapOptions
 from sitemap_middleware.options.table import OPTIONS
 
-from ..support.documents import entries, locs
-from ..support.sample_sites import Clock, Page, SampleSite
+from ..support.documents import locs
+from ..support.sample_sites import Page, SampleSite
 from ..support.wire import RequestSpec, wsgi
 
 ROOT = Path(__file__).parents[2]
@@ -55,14 +53,6 @@ def refused(message: str, **options: Any) -> str:
     assert isinstance(caught.value, ValueError)
     assert isinstance(caught.value, TypeError)
     return str(caught.value)
-
-
-def tried(**options: Any) -> Any:
-    """The site of these options, or the refusal of them."""
-    try:
-        return wrapped(**options)
-    except OptionError as refusal:
-        return refusal
 
 
 # base_url
@@ -229,23 +219,6 @@ def test_learn_refuses_a_parameter_named_like_a_secret(pattern: str, name: str) 
     refused(f"whose parameter '{name}' is named like a secret; name a narrower pattern, or", learn=pattern)
 
 
-@pytest.mark.parametrize(
-    ("exclude", "expected"),
-    [
-        ((), ["/about", "/posts/a", "/posts/b", "/posts/b-draft"]),
-        ("/posts/b", ["/about", "/posts/a", "/posts/b-draft"]),
-        ("*-draft", ["/about", "/posts/a", "/posts/b"]),
-        ("/posts/<slug>", ["/about"]),
-        ("/posts/{anything}", ["/about"]),
-        (("/about", "/posts/*"), []),
-    ],
-)
-def test_exclude_holds_for_static_and_learned_pages_alike(exclude: Any, expected: list[str]) -> None:
-    site = SampleSite("wsgi", {"/about": Page(), "/posts/{slug}": Page()}, learn="/posts/<slug>", exclude=exclude)
-    site.visit("/about", "/posts/a", "/posts/b", "/posts/b-draft")
-    assert [loc.removeprefix("http://testserver") for loc in site.locs()] == expected
-
-
 # Priority and changefreq
 
 
@@ -272,41 +245,6 @@ def test_auto_priority_is_a_pages_place_in_its_site() -> None:
         "/shop": "0.8",
         "/shop/sale/today": "0.5",
     }
-
-
-# When options are validated, and with any value
-
-
-VALUES = st.one_of(
-    st.none(),
-    st.booleans(),
-    st.integers(),
-    st.floats(),
-    st.decimals(),
-    st.text(max_size=20),
-    st.binary(max_size=5),
-    st.text(max_size=10).map("/{}".format),
-    st.text(max_size=10).map("https://{}".format),
-    st.text(max_size=10).map("/{}.xml".format),
-    st.lists(st.text(max_size=10).map("/{}".format), max_size=3),
-    st.dictionaries(st.text(max_size=3), st.text(max_size=3), max_size=2),
-)
-NAMES = ["base_url", "allowed_hosts", "path", "include", "exclude", "learn", "list_unseen"]
-MORE_NAMES = ["priority", "changefreq", "max_age", "media_types", "routes", "store"]
-
-
-@given(st.sampled_from([*NAMES, *MORE_NAMES]), VALUES)
-def test_any_option_value_is_refused_or_gives_a_valid_sitemap(option: str, value: Any) -> None:
-    site = tried(clock=Clock(), **{option: value})
-    if isinstance(site, OptionError):
-        assert f"SitemapMiddleware: {option}" in str(site)
-        return
-    path = value if option == "path" else "/sitemap.xml"
-    for requested in ("/", "/other", path):
-        answer = wsgi(site, RequestSpec(requested), validate=False)
-    assert answer.status in (200, 404)
-    if answer.status == 200:
-        entries(answer.body)
 
 
 # What importing costs

@@ -8,7 +8,6 @@ from typing import Any
 
 import flask
 import pytest
-from fastapi import APIRouter, FastAPI
 from fastapi.responses import HTMLResponse
 from starlette.applications import Starlette
 from starlette.endpoints import HTTPEndpoint
@@ -72,23 +71,6 @@ def test_above_and_below_the_route_decorator_of_flask() -> None:
         return "a page"
 
     assert fields_by_path(app) == {"/above": {"priority": "0.1"}, "/below": {"priority": "0.2"}}
-
-
-def test_decorator_works_above_and_below_fastapi_routes() -> None:
-    app, router = FastAPI(), APIRouter()
-
-    @sitemap(priority=0.1)
-    @app.get("/above", response_class=HTMLResponse)
-    async def above() -> str:
-        return "a page"
-
-    @router.get("/below", response_class=HTMLResponse)
-    @sitemap(priority=0.2)
-    async def below() -> str:
-        return "a page"
-
-    app.include_router(router, prefix="/in")
-    assert fields_by_path(app) == {"/above": {"priority": "0.1"}, "/in/below": {"priority": "0.2"}}
 
 
 @sitemap(priority=0.5)

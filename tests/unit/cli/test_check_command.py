@@ -16,7 +16,7 @@ from click.testing import Result
 from fastapi import FastAPI
 from starlette.applications import Starlette
 from starlette.middleware.gzip import GZipMiddleware
-from starlette.responses import HTMLResponse, PlainTextResponse
+from starlette.responses import HTMLResponse
 from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware, sitemap
@@ -403,21 +403,6 @@ def test_app_that_serves_no_sitemap() -> None:
     result = of_app(bakery(enabled=False))
     assert result.exit_code == 2
     assert "there is no sitemap" in result.stderr
-
-
-@pytest.mark.parametrize(
-    ("document", "code"),
-    [
-        (PlainTextResponse(index("https://bakery.example/a.xml"), media_type="text/css"), "fetch-content-type"),
-        (PlainTextResponse(index("https://other.example/a.xml")), "index-not-all-read"),
-    ],
-    ids=["media type", "other host"],
-)
-def test_documents_that_the_app_serves_itself(document: PlainTextResponse, code: str) -> None:
-    routes = [Route("/sitemap.xml", lambda _: document), Route("/a.xml", lambda _: HTMLResponse(urlset()))]
-    app = Starlette(routes=routes)
-    app.add_middleware(SitemapMiddleware, base_url="https://bakery.example", store="memory://")
-    assert f"[{code}]" in of_app(app).stdout
 
 
 def messages(answer: Result) -> dict[tuple[str, str], str]:

@@ -307,47 +307,6 @@ def test_of_several_named_hosts_one_is_to_be_chosen(arguments: list[str]) -> Non
     assert "choose one, such as --base-url https://a.example" in error
 
 
-def test_sitemap_of_another_site_is_not_written() -> None:
-    Path("own_moved.py").write_text(
-        SHOP + "\nclass Moved:\n"
-        "    def __init__(self, app): self.app = app\n"
-        "    async def __call__(self, scope, receive, send):\n"
-        "        moved = {'root_path': '', 'path': scope['path'].removeprefix('/shop')} if 'path' in scope else {}\n"
-        "        await self.app({**scope, **moved}, receive, send)\n"
-        "app = Moved(app)\n",
-        "utf-8",
-    )
-    error = refused("build", "own_moved:app", "--out", "out", "--root-path", "/shop")
-    assert "/sitemap.xml lists https://shop.example/, which is not a page of https://shop.example/shop" in error
-    assert not Path("out").exists()
-
-
-HOSTS = """
-from starlette.applications import Starlette
-from starlette.routing import Host, Route, Router
-from sitemap_middleware import SitemapMiddleware
-
-def page(request): ...
-
-app = Starlette(routes=[
-    Host("shop.example", Router([Route("/", page)])),
-    Host("blog.example", Router([Route("/", page)])),
-    Route("/none", page),
-])
-app.add_middleware(SitemapMiddleware, store="memory://", base_url="https://shop.example", verify=False)
-"""
-
-
-def test_base_url_selects_another_host_of_the_app() -> None:
-    own(HOSTS)
-    answer = run("explain", "own_app:app", "/", "--base-url", "https://blog.example")
-    assert answer.exit_code == 0
-    assert "loc: https://blog.example/\n" in answer.stdout
-    rows = json.loads(run("routes", "own_app:app", "--json", "--base-url", "https://blog.example").stdout)
-    assert rows["site"] == "https://blog.example"
-    assert [row["host"] for row in rows["routes"] if row["listed"]] == ["blog.example", "shop.example"]
-
-
 # Which pages
 
 
@@ -374,14 +333,6 @@ def test_documents_of_the_middleware_are_named_as_such(middle: str) -> None:
     assert "is not listed: it is a document of the sitemap, which the middleware serves" in answer.stdout
     answer = run("explain", "own_shop:app", "/robots.txt")
     assert "/robots.txt is not listed: it is robots.txt, which is no page" in answer.stdout
-
-
-def test_the_route_of_an_unvisited_page_is_named() -> None:
-    answer = run("explain", "own_blog:create_app", "/bread")
-    assert (
-        "/bread is not listed: its route /<tag> is learned, but no visit has shown that it is a page" in answer.stdout
-    )
-    assert "route: /<tag> (tag)" in answer.stdout
 
 
 @pytest.mark.parametrize("path", ["about", "", "ftp://shop.example/about", "https://", "http://[/"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from email.utils import formatdate
-from pathlib import Path
 from typing import Any
 
 import feedparser
@@ -86,16 +85,6 @@ def test_a_page_that_comes_back_is_new_only_if_it_was_gone() -> None:
     assert bakery.told() == {"/items/rye": "listed", "/items/spelt": "listed"}
 
 
-def test_a_page_that_was_seen_long_before_it_was_listed_is_not_new() -> None:
-    bakery = Bakery()
-    bakery.items = {"rye": None}
-    bakery.visit("/items/oat")
-    bakery.pass_(3 * DAY)
-    bakery.items["oat"] = None
-    bakery.pass_(3600)
-    assert bakery.told() == {}
-
-
 @pytest.mark.parametrize(
     "change",
     [
@@ -130,17 +119,6 @@ def test_more_changes_than_are_kept_are_an_import(monkeypatch: pytest.MonkeyPatc
         bakery.items[f"later{number}"] = None
         bakery.pass_(900)
     assert list(bakery.told()) == [f"/items/later{number}" for number in range(8, 3, -1)]
-
-
-def test_values_that_come_back_in_batches_are_not_new(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(changes, "MAX_CHANGES", 5)
-    bakery = Bakery()
-    items = bakery.items = {f"n{number}": None for number in range(20)}
-    bakery.pass_(12 * DAY)
-    for size in (2, 5, 9, 20):
-        bakery.items = dict([*items.items()][:size])
-        bakery.pass_(3600)
-        assert bakery.told() == {}
 
 
 def test_a_store_that_was_lost_makes_no_visited_page_new() -> None:
@@ -217,17 +195,6 @@ def test_a_damaged_record_of_changes_is_absent(record: bytes) -> None:
     bakery.items["oat"] = None
     bakery.pass_(3600)
     assert bakery.told() == {"/items/oat": "listed"}
-
-
-def test_two_workers_tell_the_same(tmp_path: Path) -> None:
-    clock = Clock(NOW)
-    workers = [Bakery(store=f"sqlite:///{tmp_path}/shared.sqlite3", clock=clock) for _ in range(2)]
-    for step in range(6):
-        for worker in workers:
-            worker.items[f"n{step}"] = None
-        workers[step % 2].pass_(600)
-    told = {f"/items/n{step}": "listed" for step in range(1, 6)}
-    assert [worker.told() for worker in workers] == [told, told]
 
 
 def test_deployments_and_template_changes_tell_of_nothing_but_edits_do() -> None:

@@ -14,7 +14,7 @@ import pytest
 from lxml import etree
 
 from sitemap_middleware import Entry, SitemapMiddleware, sitemap
-from sitemap_middleware.documents import handler, publisher, xml
+from sitemap_middleware.documents import handler, xml
 from sitemap_middleware.http.urls import MAX_LOC_CHARS, loc_of
 from sitemap_middleware.models import Site, SitemapUrl
 from sitemap_middleware.stores.base import PART_PAGES, Store
@@ -183,17 +183,6 @@ def test_a_change_while_slow_values_pause_shows_after_the_pause(protocol: str) -
     for seconds, count in ((2, 2), (50, 1)):
         site.clock.pass_(seconds)
         assert len(site.locs()) == count, seconds
-
-
-@BOTH
-def test_a_change_of_a_learned_page_shows_in_its_part(protocol: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(publisher, "MAX_WAITED_PAGES", 2)
-    site = SampleSite(protocol, {"/posts/{slug}": Page()}, learn="/posts/*")
-    site.visit(*(f"/posts/{letter}" for letter in "abcd"))
-    assert len(locs(site.request("/sitemap.xml").body)) == 4
-    site.pages["/posts/{slug}"] = Page(404)
-    site.visit("/posts/a")
-    assert [loc[-1] for loc in locs(site.request("/sitemap.xml").body)] == ["b", "c", "d"]
 
 
 def test_documents_outlive_the_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

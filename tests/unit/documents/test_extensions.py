@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 import re
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, date, datetime, timedelta
@@ -235,23 +234,6 @@ def test_what_is_not_valid_of_an_item_is_left_out_alone(is_async: bool, caplog: 
     assert "news:" not in text
     (warning,) = [record.getMessage() for record in caplog.records if "left out" in record.getMessage()]
     assert "images='/a.jpg' is not a list" in warning
-
-
-class Code(str, enum.Enum):  # noqa: UP042 (as most apps have it)
-    GERMAN = "de"
-    ALLOW = "allow"
-
-
-class Stars(int, enum.Enum):
-    FOUR = 4
-
-
-def test_a_member_of_an_enum_is_its_value() -> None:
-    video = Video(**FILE, title="Rye", description="How", rating=Stars.FOUR, restriction=(Code.ALLOW, "DE"))
-    text = Bakery([Entry({"slug": "rye"}, videos=[video], alternates={Code.GERMAN: "/rye", "en": "/about"})]).get().text
-    assert "<video:rating>4</video:rating>" in text
-    assert 'relationship="allow"' in text
-    assert 'hreflang="de"' in text
 
 
 # Other readers

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from datetime import UTC, date, datetime
 from typing import Any
 
 import pytest
@@ -118,24 +117,6 @@ def test_each_date_and_each_reason_for_none_is_explained(
 ) -> None:
     around = SiteSignals(deployments=((DEPLOYED, DEPLOYED),), until=NOW - DAY)
     assert lastmod(None, page, file, around, NOW) == (text, source)
-
-
-@pytest.mark.parametrize(
-    ("declared", "text", "source"),
-    [
-        (date(2025, 6, 15), "2025-06-15", "the developer's date"),
-        (date(2999, 1, 1), None, "the developer's date, 2999-01-01, is in the future"),
-        (datetime.fromtimestamp(NOW - 1, UTC), w3c_from_timestamp(NOW - 1), "the developer's date"),
-        (datetime.fromtimestamp(NOW + 1, UTC), w3c_from_timestamp(NOW), "the developer's date"),
-    ],
-)
-def test_a_developers_date_comes_first_and_is_never_later_than_now(
-    declared: date, text: str | None, source: str
-) -> None:
-    page = page_of("/", *((NOW - days * DAY, NOW - 20 * DAY - ODD) for days in (3, 2)))
-    assert lastmod(declared, page, None, EVERYWHERE, NOW) == (text, source)
-    midnight = int(datetime(2025, 6, 16, tzinfo=UTC).timestamp())
-    assert lastmod(date(2025, 6, 16), None, None, EVERYWHERE, midnight - 60).text == "2025-06-15"
 
 
 # Sites that mislead

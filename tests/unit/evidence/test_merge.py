@@ -115,23 +115,6 @@ def test_what_html_said_stands_until_it_is_read_again() -> None:
 # What is worth writing, and worth a request
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"status": 404},
-        {"media_type": "application/pdf"},
-        {"refusal": "its Cache-Control says private"},
-        {"last_modified": NOW - DAY},
-        {"route": "/{page}"},
-        {"learned": True},
-    ],
-)
-def test_new_statements_are_written_at_once(change: dict[str, object]) -> None:
-    before = good(), good(NOW + 1)
-    after = page_of(*before, good(NOW + 60)._replace(**change))
-    assert {name: getattr(after, name) for name in change} == change
-
-
 @pytest.mark.parametrize("age", [0, 59])
 @pytest.mark.parametrize("interval", [1, 20, 59, 61, 600])
 def test_dates_of_a_new_page_are_credible_after_a_minute(age: int, interval: int) -> None:

@@ -62,13 +62,6 @@ def test_redirect_to_sign_in_denies_access(target: str, *, signs_in: bool) -> No
 # HTML
 
 
-def test_the_first_end_counts() -> None:
-    header = "x-robots-tag", "unavailable_after: 2025-06-16T00:00:00Z"
-    meta = b"<meta name=robots content='unavailable_after: 2025-06-17T00:00:00Z'>"
-    assert observation(200, header).expires_at == observation(200, header, body=meta + BODY).expires_at == 1_750_032_000
-    assert observation(200, body=meta + BODY).expires_at == 1_750_032_000 + 86_400
-
-
 @pytest.mark.parametrize(
     ("body", "is_read", "noindex"),
     [
@@ -115,11 +108,3 @@ def test_a_body_that_is_too_large_is_not_called_cut() -> None:
 @pytest.mark.parametrize("body", [b"", gzip.compress(BODY, mtime=0)[:11], b"\0\1\2\3"])
 def test_broken_body_leaves_the_html_unknown(body: bytes) -> None:
     assert observation(200, ("content-encoding", "gzip"), body=body).is_unread
-
-
-@pytest.mark.parametrize("body", [b"", BODY, None])
-def test_body_that_the_server_replaces_by_a_file_is_not_read(body: bytes | None) -> None:
-    html = observation(200, ("X-Accel-Redirect", "/internal"), body=body)
-    assert (html.digest, html.is_read, html.is_unread) == (None, False, False)
-    assert html.unread_reason == "was sent as a file that could not be read"
-    assert not observation(404, ("X-Sendfile", "/x"), body=body).unread_reason

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitemap_middleware.evidence.template_changes import MIN_SAME_PAGES, MIN_SEEN_PAGES, TemplateChanges
-from sitemap_middleware.evidence.value_history import OVERLAP_SECONDS, VOLATILE, History, add_sighting, last_change
+from sitemap_middleware.evidence.value_history import VOLATILE, History, add_sighting, last_change
 
 HOUR = 3600
 FRAME = 2**63 + 11
@@ -129,15 +129,6 @@ def test_passing_text_of_many_pages_is_not_their_content() -> None:
     assert dated([edited, *pages, *calm(MIN_SEEN_PAGES)], 1) is None
     only = page((sorry, 6), (sorry, 7))
     assert dated([only, edited, *pages, *calm(MIN_SEEN_PAGES)], 1) == (5, 20)
-
-
-@pytest.mark.parametrize("late", [0, OVERLAP_SECONDS // 2])
-def test_restarting_workers_show_one_layout_change(late: int) -> None:
-    pages = []
-    for which in range(2 * MIN_SEEN_PAGES):
-        known = page((number(which), 1), (number(which), 10), (number(which) + FRAME, 10), (number(which) + FRAME, 30))
-        pages.append(add_sighting(known, number(which), 10 * HOUR + late))
-    assert all(dated(pages, which) is None for which in range(len(pages)))
 
 
 # Moments at which many pages changed, each in its own way

@@ -9,18 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitemap_middleware.evidence.value_history import (
-    GENERATED_DATE_SECONDS,
-    MAX_BACKDATED_SECONDS,
-    MAX_ROUNDED_AGE_SECONDS,
     MAX_RUNS,
     OVERLAP_SECONDS,
-    ROUNDED_SECONDS,
     VOLATILE,
     History,
     Run,
     add_sighting,
     changes_without_content,
-    is_credible,
     last_change,
 )
 
@@ -102,37 +97,6 @@ def test_volatile_value_dates_nothing_until_two_others_followed() -> None:
 
 DATE = 20_000 * DAY + 7
 """A date that is not rounded."""
-MINUTE = GENERATED_DATE_SECONDS
-
-
-def bearing(value: int, age: int, stays: int = 0) -> Run:
-    """A date that was this old when it was first seen, and stayed for so many seconds."""
-    return Run(value, value + age, value + age + stays)
-
-
-@pytest.mark.parametrize(
-    ("age", "stays", "credible"),
-    [
-        (0, 0, False),
-        (0, MINUTE - 1, False),
-        (0, MINUTE, True),
-        (DAY, 0, False),
-        (MAX_BACKDATED_SECONDS - 1, 0, False),
-        (MAX_BACKDATED_SECONDS, 0, True),
-    ],
-)
-def test_date_must_stay_for_a_minute_or_be_old(age: int, stays: int, *, credible: bool) -> None:
-    assert is_credible((bearing(DATE, age, stays),), DATE) is credible
-    other = bearing(DATE - 999, 99, stays)
-    assert is_credible((other, bearing(DATE, age, 0)), DATE) is credible, "another date stayed for as long"
-
-
-@pytest.mark.parametrize(("more", "credible"), [(-1, False), (0, True)])
-def test_rounded_date_is_credible_once_it_is_older_than_a_rounded_clock(more: int, *, credible: bool) -> None:
-    value, age = 20_000 * DAY + ROUNDED_SECONDS, MAX_ROUNDED_AGE_SECONDS
-    assert is_credible((bearing(value, 0, age + more),), value) is credible
-    other = bearing(value - 9 - (age + more) - 99, 99, age + more)
-    assert is_credible((other, bearing(value, 0, MINUTE)), value) is credible, "another date stayed for as long"
 
 
 @pytest.mark.parametrize(

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import json
-import socket
 import subprocess
 import sys
-import threading
-import time
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import flask
 import pytest
 
-from sitemap_middleware import OptionError, sitemap
+from sitemap_middleware import OptionError
 from sitemap_middleware.cli.main import command
-from sitemap_middleware.indexnow import protocol
 from sitemap_middleware.models import BaseURL
 from sitemap_middleware.stores.sqlite import MemoryStore
 
@@ -163,29 +159,6 @@ def test_a_cache_in_front_keeps_no_change_back_and_tells_nothing_wrong(*, ignore
         assert site.engine.paths() == ({} if ignores_queries else {"/items/spelt": 1, "/items/rye": 1})
 
 
-def test_versions_that_alternate_tell_nothing_twice() -> None:
-    store, guides = MemoryStore(), ["a"]
-    with told(store=store) as first:
-
-        def deploy(*, is_new: bool, **options: Any) -> None:
-            version = first.worker(store=store, **options)
-            version.items = first.items
-            if is_new:
-                view = sitemap(values=lambda: [*guides])(lambda **_: "<!doctype html><main>A guide")
-                version.flask.add_url_rule("/guides/<slug>", "guides", view)
-            first.server.set_app(version.app)
-            version.step(times=4)
-
-        deploy(is_new=True)
-        guides.append("b")
-        first.items["spelt"] = None
-        for _ in range(3):
-            deploy(is_new=True)
-            deploy(is_new=False)
-            deploy(is_new=True, exclude=("/items/*",))
-        assert first.engine.paths() == {"/guides/b": 1, "/items/spelt": 1}
-
-
 @pytest.mark.parametrize("way", ["excluded", "robots", "login"])
 def test_what_waits_is_not_told_if_it_may_not_be_listed_any_more(way: str) -> None:
     store = MemoryStore()
@@ -226,7 +199,7 @@ def test_what_one_process_names_is_told_by_another_one() -> None:
 
 
 @RULES
-def testnothing_is_told_before_the_key_is_public(text: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_nothing_is_told_before_the_key_is_public(text: str, caplog: pytest.LogCaptureFixture) -> None:
     indexnow = True if text == "true" else text
     with told(indexnow=indexnow) as site:
         pass
@@ -304,27 +277,6 @@ def test_what_may_be_a_key_file_costs_nothing_and_is_the_apps_if_the_store_fails
     for number in range(100):
         assert site.get(f"/{number:032}.txt").text == f"the app's {number:032}"
     store.answers.set()
-
-
-@pytest.mark.parametrize(
-    ("beginning", "piece"),
-    [(b"HTTP/1.1 200 OK\r\n", b"X-A: b\r\n"), (b"", b"HTTP/1.1 100 Continue\r\n\r\n"), (b"", b"")],
-)
-def test_a_request_has_one_deadline_for_all(beginning: bytes, piece: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(protocol, "TIMEOUT_SECONDS", 0.5)
-
-    def drip(connection: socket.socket) -> None:
-        with connection, suppress(OSError):
-            for part in (beginning, *[piece] * 20):
-                connection.sendall(part)
-                time.sleep(0.1)
-
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        threading.Thread(target=lambda: drip(server.accept()[0]), daemon=True).start()
-        began = time.monotonic()
-        answer = protocol.request(f"http://127.0.0.1:{server.getsockname()[1]}/")
-        assert time.monotonic() - began < 5
-        assert answer == (0, b"it takes longer than 0.5 seconds", "")
 
 
 def test_a_worker_that_lost_its_turn_saves_nothing() -> None:
@@ -415,20 +367,6 @@ def test_what_is_not_received_is_told_again(status: int, caplog: pytest.LogCaptu
         site.engine.check()
 
 
-def test_a_timeout_is_told_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    with told() as site:
-        with monkeypatch.context() as patch:
-            patch.setattr(protocol, "TIMEOUT_SECONDS", 0.2)
-            site.engine._lock.acquire()
-            site.items["spelt"] = None
-            site.step()
-            site.engine._lock.release()
-            until(lambda: site.engine.tried)
-        site.step(600, times=3)
-        assert site.engine.received
-        site.engine.check()
-
-
 @pytest.mark.parametrize("form", ["seconds", "date"])
 def test_retry_after_is_obeyed(form: str, caplog: pytest.LogCaptureFixture) -> None:
     with told() as site:
@@ -503,10 +441,6 @@ def test_it_is_off_where_it_would_be_wrong(
     ("lines", "reason"),
     [
         ("robots = 'User-agent: *\\nDisallow: /'", "robots.txt disallows the home page"),
-        (
-            "app.debug = True",
-            "the app is in debug mode or under test; indexnow_endpoint names an engine to try it with",
-        ),
         ("store = 'memory://'", "the store is memory, so each worker would have a key of its own: name a store"),
     ],
 )

@@ -113,28 +113,3 @@ def test_view_named_like_an_action_is_not_a_page(view: str) -> None:
 @pytest.mark.parametrize("view", PAGE_VIEWS.split())
 def test_a_view_that_only_holds_such_a_word_may_be_a_page(view: str) -> None:
     assert unsafe_reason("/page", view) is None
-
-
-@pytest.mark.parametrize(
-    ("path", "endpoint", "named"),
-    [
-        ("/user_delete", "", "delete"),
-        ("/users/old/delete-them-all-now", "", "delete"),
-        ("/log-out-now", "", "log-out"),
-        ("/déconnexion", "", "déconnexion"),
-        ("/cleardb", "", "clear"),
-        ("/import/all", "", "import"),
-        ("/~/logout", "", "logout"),
-        ("/how-to/delete", "", "delete"),
-        ("/x", "blog.log_out", "log_out"),
-        ("/x", "deleteUser", "delete"),
-        ("/x", "app.import_old_posts_view", "import"),
-        *(("/x", f"user_delete_{last}", "delete") for last in ("view", "handler", "endpoint", "route", "controller")),
-        ("/what-we-never-delete", "", None),
-        ("/clearx", "", None),
-        ("/blog/how-to/delete", "", None),
-        *(("/x", endpoint, None) for endpoint in ("view", "handler", "endpoint", "route", "controller", "api", "get")),
-    ],
-)
-def test_the_action_is_named(path: str, endpoint: str, named: str | None) -> None:
-    assert unsafe_reason(path, endpoint) == (named and f"{named!r} is the name of an action")

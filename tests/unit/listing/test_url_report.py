@@ -46,25 +46,6 @@ def test_a_page_is_new_since_it_was_first_seen() -> None:
     assert kinds(sample, NOW + DAY + 1) == {}
 
 
-def test_a_page_that_answered_otherwise_before_is_new_since_its_first_good_answer() -> None:
-    sample = site({"/draft": Page(403)})
-    sample.visit("/draft")
-    sample.clock.pass_(DAY)
-    sample.pages["/draft"] = Page()
-    sample.visit("/draft")
-    assert [(change.kind, change.at) for change in changes(sample, NOW + 1)] == [("new", w3c_from_timestamp(NOW + DAY))]
-
-
-def test_the_url_of_a_page_of_a_named_section_has_the_root_path_once() -> None:
-    guides = [Entry(loc="/shop/guides/rye", lastmod="2025-06-15")]
-    sample = site({"/": Page()}, sections={"guides": guides})
-    service: Any = sample.app.service
-    snapshot = service.snapshot(Site("https", "shop.example", "/shop"), service.store)
-    assert list(service.changes([snapshot], NOW - DAY)) == [
-        PageChange("changed", f"{BASE}/shop/guides/rye", "2025-06-15", "the developer's date")
-    ]
-
-
 def expired(page: Page, at: int) -> Page:
     return page.with_headers(("X-Robots-Tag", f"unavailable_after: {formatdate(at, usegmt=True)}"))
 

@@ -20,12 +20,12 @@ from urllib.parse import unquote, urlsplit
 import flask
 import pytest
 import quart
-from fastapi import APIRouter, FastAPI
+from fastapi import APIRouter
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 from starlette.applications import Starlette
-from starlette.routing import Host, Mount, Route, Router
+from starlette.routing import Mount, Route, Router
 from werkzeug.middleware.dispatcher import DispatcherMiddleware
 from werkzeug.routing import BaseConverter
 
@@ -155,22 +155,6 @@ def test_a_provider_of_nothing_lists_nothing(make: Any) -> None:
     site = ValuesSite(make([]))
     assert site.sitemap().status == 404
     assert site.app.explain("/posts/one").reason == "its route has values, and they do not include it"
-
-
-def test_probing_requests_no_provided_page_and_reads_no_provider_twice() -> None:
-    calls = []
-
-    def posts() -> list[Any]:
-        calls.append("posts")
-        return SLUGS
-
-    def view(slug: str) -> str:
-        calls.append(slug)
-        return "A post."
-
-    app = on_rules(("/posts/<slug>", sitemap(values=posts)(view), {}), ("/", text(), {}))
-    assert ValuesSite(app, verify=True).locs() == [f"{LOCAL}/", *PAGES]
-    assert calls == ["posts"]
 
 
 # Forms of items
@@ -561,16 +545,6 @@ def test_exclusion_and_robots_txt_go_before_values(protocol: str) -> None:
         assert not calls
 
 
-def test_values_and_hidden_pages_file_like_names_slashes_and_include() -> None:
-    app = FastAPI(openapi_url=None)
-    files = [{"name": name} for name in ("a.json", "a", "a/")]
-    app.get("/files/{name:path}", include_in_schema=False)(sitemap(values=files)(lambda name: {"name": name}))
-    site = ValuesSite(app, list_unseen=False, include="/files/a")
-    assert sorted(site.paths()) == ["/files/a", "/files/a.json", "/files/a/"]
-    site.request("/files/a.json")
-    assert sorted(site.paths()) == ["/files/a", "/files/a/"]
-
-
 def test_static_routes_of_a_provider_come_where_it_gives_them_or_last() -> None:
     numbers = [{"page": 2}, Entry({"page": 1}, priority=0.9), {"page": 3}]
     for items, found in ((numbers, ["/p/2", "/", "/p/3"]), ([{"page": 2}], ["/p/2", "/"])):
@@ -582,23 +556,6 @@ def test_static_routes_of_a_provider_come_where_it_gives_them_or_last() -> None:
         site = ValuesSite(app)
         assert site.paths() == ["/p/4", *found]
         assert site.entries().get(f"{LOCAL}/") == ({"priority": "0.9"} if items is numbers else {})
-
-
-def test_the_survey_counts_what_values_give() -> None:
-    app = on_rules(
-        ("/posts/<slug>", text([*SLUGS, {}]), {}),
-        ("/empty/<slug>", text([]), {}),
-        ("/down/<slug>", text(lambda: 1 / 0), {}),
-        ("/out/<slug>", text(SLUGS, exclude=True), {}),
-    )
-    service = ValuesSite(app).app.service
-    reports = service.route_report([service.snapshot(service.sites()[0], service.store)])
-    reasons = {report.route.path: report.verdict.reason for report in reports}
-    assert reasons["/posts/<slug>"].startswith("values: 2 pages, 2 listed; 1 of 3 items were left out; {}")
-    assert reasons["/empty/<slug>"] == "values: 0 pages, 0 listed"
-    assert "ZeroDivisionError: division by zero" in reasons["/down/<slug>"]
-    assert reasons["/out/<slug>"] == "it is marked @sitemap(exclude=True)"
-    assert not any(report.undecided for report in reports)
 
 
 # Building by the framework's own router
@@ -746,23 +703,6 @@ def test_a_path_that_another_app_takes_is_no_page_of_this_one() -> None:
         site.request("/api/x")
         site.request("/x")
         assert site.known() == ["/x"]
-
-
-def test_rules_of_a_subdomain_or_a_host_are_built_on_it_alone() -> None:
-    by_subdomain = flask.Flask("site", static_folder=None, subdomain_matching=True)
-    by_subdomain.config["SERVER_NAME"] = "example.com"
-    by_subdomain.add_url_rule("/<slug>", "blog", text(SLUGS), subdomain="blog")
-    by_host = flask.Flask("site", static_folder=None, host_matching=True)
-    by_host.add_url_rule("/<slug>", "blog", text(SLUGS), host="blog.example.com")
-    by_starlette = Starlette(routes=[Host("blog.example.com", Router([Route("/{slug}", a_view(SLUGS))]))])
-    for app in (by_subdomain, by_host, by_starlette):
-        site = ValuesSite(app, base_url="http://example.com")
-        assert site.locs(host="example.com") == []
-        assert site.locs(host="blog.example.com") == [
-            page.replace("testserver/posts", "blog.example.com") for page in PAGES
-        ]
-        site.request("/one", host="blog.example.com")
-        assert site.known(host="blog.example.com") == ["/one"]
 
 
 # What is refused where it is written

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -175,44 +174,6 @@ def test_endless_answers_and_failures_delay_nobody_in_wsgi() -> None:
     assert wrapped.explain("/fails").reason.endswith(
         "the last request of the middleware ended early: the app raised RuntimeError"
     )
-
-
-def test_a_slow_answer_without_end_is_cut_off_after_its_time_wsgi(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wsgi_client, "PROBE_TIMEOUT_SECONDS", 0.0)
-    app = flask.Flask("site", static_folder=None)
-    taken: list[int] = []
-
-    def drops() -> Iterator[bytes]:
-        for number in range(1_000):
-            taken.append(number)
-            yield b"<main>x"
-
-    app.add_url_rule("/drops", "drops", lambda: flask.Response(drops(), mimetype="text/html"))
-    wrapped = SitemapMiddleware(app, store="memory://", verify=True, robots=False)
-    assert wsgi(wrapped, RequestSpec("/sitemap.xml")).status == 404
-    assert len(taken) < 1_000
-
-
-def test_second_request_does_not_wait_for_a_running_round() -> None:
-    app = flask.Flask("site", static_folder=None)
-    inside, go_on = threading.Event(), threading.Event()
-
-    @app.get("/")
-    def home() -> str:
-        inside.set()
-        go_on.wait(10)
-        return "A page"
-
-    clock = Clock()
-    wrapped = SitemapMiddleware(app, store="memory://", verify=True, robots=False, clock=clock)
-    first = threading.Thread(target=wsgi, args=(wrapped, RequestSpec("/sitemap.xml")))
-    first.start()
-    assert inside.wait(10)
-    clock.pass_(RETRY_SECONDS + ROUND_INTERVAL_SECONDS)
-    assert wsgi(wrapped, RequestSpec("/sitemap.xml")).status == 404
-    go_on.set()
-    first.join()
-    assert locs(wsgi(wrapped, RequestSpec("/sitemap.xml")).body) == [f"{LOCAL}/"]
 
 
 # A server with one thread

@@ -57,27 +57,6 @@ def test_every_link_leads_to_a_file_or_to_the_site(app: str, tmp_path: Path) -> 
                 assert (file.parent / unquote(link)).is_file(), (file.name, link)
 
 
-def test_it_has_the_figures_of_the_commands(app: str, tmp_path: Path) -> None:
-    assert report(app).output.startswith("report of https://shop.example: ")
-    overview = (tmp_path / "out" / "index.html").read_text("utf-8")
-    rows = json.loads(cli_runner().invoke(command, ["list", app, "--json"]).stdout)
-    assert len(rows) == 231
-    assert f'Listed</span> <span class="value">{len(rows)}</span>' in overview
-    assert "it answered 403" in overview
-    found = set()
-    for number in (1, 2, 3):
-        name = "pages-listed.html" if number == 1 else f"pages-listed-{number}.html"
-        found |= set(
-            re.findall(r'<a class="path" href="page/\d+\.html">([^<]*)', (tmp_path / "out" / name).read_text("utf-8"))
-        )
-    assert found == {row["url"].removeprefix("https://shop.example") for row in rows}
-    assert '<a href="pages-undated.html">Listed pages without a date: <strong>1</strong></a>' in overview
-    table = (tmp_path / "out" / "pages.csv").read_text("utf-8").splitlines()
-    assert {*table} > {*cli_runner().invoke(command, ["list", app, "--csv"]).stdout.splitlines()}
-    documents = (tmp_path / "out" / "documents.html").read_text("utf-8")
-    assert "/sitemap.xml</a>" in documents
-
-
 def test_only_so_many_pages_have_a_file_of_their_own(app: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(static_export, "MAX_PAGE_FILES", 3)
     report(app)

@@ -159,18 +159,6 @@ def test_behind_werkzeugs_proxy_fix_the_prefix_stands_once() -> None:
     assert locs(answer.body) == ["https://localhost/p/", "https://localhost/p/a"]
 
 
-def test_a_circle_of_wrappers_ends() -> None:
-    class Circle:
-        app: Any
-
-        def __call__(self, environ: Any, start_response: Any) -> Any:
-            return flask_app("/")(environ, start_response)
-
-    circle = Circle()
-    circle.app = circle
-    assert Site("wsgi", circle).listed() == []
-
-
 # Apps of no known framework
 
 
@@ -270,22 +258,6 @@ def test_routes_may_be_anything_that_leads_to_an_app(routes: Any) -> None:
 
 
 # Apps that change
-
-
-def test_an_app_that_takes_the_place_of_the_one_wrapped_is_read() -> None:
-    class Wrapper:
-        def __init__(self, app: Any) -> None:
-            self.app = app
-
-        def __call__(self, environ: Any, start_response: Any) -> Any:
-            return self.app(environ, start_response)
-
-    wrapper = Wrapper(flask_app("/a"))
-    site = Site("wsgi", wrapper)
-    assert site.listed() == ["/a"]
-    wrapper.app = flask_app("/b")
-    site.wrapped.flush()
-    assert site.listed() == ["/b"]
 
 
 def test_the_routes_of_a_large_app_are_read_at_most_every_ten_seconds() -> None:
