@@ -15,7 +15,6 @@ from starlette.routing import Mount, Route
 from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.documents.publisher import MAX_SITES
 from sitemap_middleware.models import StoreKey
-from sitemap_middleware.observe.tracker import MAX_TRACKED_PAGES
 from sitemap_middleware.routing import hosts
 from sitemap_middleware.stores.sqlite import MemoryStore, SQLiteStore
 

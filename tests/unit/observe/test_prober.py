@@ -12,7 +12,7 @@ import flask
 import pytest
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import HTMLResponse
+from starlette.responses import HTMLResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware
@@ -174,6 +174,18 @@ def test_endless_answers_and_failures_delay_nobody_in_wsgi() -> None:
     assert wrapped.explain("/fails").reason.endswith(
         "the last request of the middleware ended early: the app raised RuntimeError"
     )
+
+
+def test_endless_answers_and_failures_delay_nobody_in_asgi() -> None:
+    def stream(_: Request) -> Response:
+        return StreamingResponse(endless(), media_type="text/html")
+
+    def fails(_: Request) -> Response:
+        raise RuntimeError("not to be had")
+
+    app = Starlette(routes=[Route("/endless", stream), Route("/fails", fails)])
+    wrapped = SitemapMiddleware(app, store="memory://", verify=True, robots=False)
+    assert locs(asgi(wrapped, RequestSpec("/sitemap.xml")).body) == [f"{LOCAL}/endless"], "the beginning is enough"
 
 
 # A server with one thread
