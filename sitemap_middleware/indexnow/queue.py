@@ -46,6 +46,8 @@ class Notice(NamedTuple):
     """When it was last sent; 0 if never."""
     is_done: bool = False
     """Whether that was received, or is not to be repeated."""
+    most: int = MAX_URLS
+    """The most URLs that it may be sent with: half of those of the last request that was not valid."""
     is_named: bool = False
     """Whether the app named it, by `changed`."""
 
@@ -114,16 +116,18 @@ class Queue:
 
     def due(self, now: int) -> list[str]:
         """The URLs of the next request; none if nothing is to be sent now."""
-        return [
-            url
+        due = {
+            url: notice
             for url, notice in self.notices.items()
             if not notice.is_done and not 0 <= now - notice.sent_at < REPEAT_SECONDS
-        ][:MAX_URLS]
+        }
+        most = min((notice.most for notice in due.values()), default=0)
+        return [url for url, notice in due.items() if notice.most == most][:most]
 
-    def note(self, urls: Sequence[str], sent_at: int, *, is_done: bool = False) -> None:
+    def note(self, urls: Sequence[str], sent_at: int, *, is_done: bool = False, most: int = MAX_URLS) -> None:
         """Note that URLs are sent, and whether that is all."""
         for url in urls:
-            self.notices[url] = self.notices[url]._replace(sent_at=sent_at, is_done=is_done)
+            self.notices[url] = self.notices[url]._replace(sent_at=sent_at, is_done=is_done, most=most)
 
     def is_paused(self, now: int) -> bool:
         """Whether nothing is to be requested now."""
@@ -153,8 +157,8 @@ def decoded_queue(record: bytes | None, now: int) -> Queue:
         key, (at, url), state, retry_at, failures, looked_at, notices = json.loads(record or b"")
         if state in STATES and isinstance(notices, Mapping):
             rows = {
-                url: Notice(float(at), int(sent_at), bool(is_done), bool(is_named))
-                for url, (at, sent_at, is_done, is_named) in notices.items()
+                url: Notice(float(at), int(sent_at), bool(is_done), int(most), bool(is_named))
+                for url, (at, sent_at, is_done, most, is_named) in notices.items()
             }
             times = int(retry_at), int(failures), int(looked_at)
             return Queue(str(key), (float(at), str(url)), state, *times, rows)

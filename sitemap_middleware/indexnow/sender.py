@@ -231,11 +231,11 @@ class IndexNow:
 
     def _send(self, site: Site, queue: Queue, urls: list[str]) -> bool:
         """Send some URLs, if everyone may hear of them now; whether further ones may be sent now."""
-        now = self.now()
+        now, most = self.now(), queue.notices[urls[0]].most
         notices = {url: queue.notices[url] for url in urls}  # what is only named may be anything until its page is seen
         since = {url: notice.at if notice.is_named else None for url, notice in notices.items()}
         public = self.public_locs(site, since, True)
-        queue.note(urls, now)  # what is not for everyone is looked at again in ten minutes
+        queue.note(urls, now, most=most)  # what is not for everyone is looked at again in ten minutes
         self._save(site, queue)  # before it is sent: if this process dies meanwhile, nobody repeats it at once
         urls = [url for url in urls if url in public]
         if not urls:
@@ -247,8 +247,9 @@ class IndexNow:
             queue.succeed()
             self.sent += len(urls)
         elif outcome == "invalid":
-            queue.note(urls, now, is_done=True)
-            self._warn_once("invalid", "IndexNow refuses %d URLs such as %s: %s", len(urls), urls[0], _shown(answer))
+            queue.note(urls, now, is_done=len(urls) == 1, most=max(1, len(urls) // 2))
+            if len(urls) == 1:
+                self._warn_once("invalid", "IndexNow does not take %s: %s", urls[0], _shown(answer))
         elif outcome == "burnt":
             queue.state = "burnt"
             queue.pause(now, RENEWAL_SECONDS)

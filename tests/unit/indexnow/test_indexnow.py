@@ -383,16 +383,19 @@ def test_retry_after_is_obeyed(form: str, caplog: pytest.LogCaptureFixture) -> N
         assert site.engine.paths() == {"/items/spelt": 1}
 
 
-def test_urls_that_are_refused_do_not_hold_up_others(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("bad", [1, 2])
+def test_urls_that_are_refused_do_not_hold_up_others(bad: int, caplog: pytest.LogCaptureFixture) -> None:
     with told() as site:
-        site.engine.bad = {f"{site.base}/items/emmer"}
-        site.items["emmer"] = None
-        site.step(times=5)
-        site.items["spelt"] = None
+        names = [f"n{number:02}" for number in range(40)]
+        site.items |= dict.fromkeys(names)
+        site.engine.bad = {f"{site.base}/items/{name}" for name in names[5 : 5 + bad]}
         site.step(times=30)
-        assert site.engine.paths() == {"/items/spelt": 1}
-        assert f"IndexNow refuses 1 URLs such as {site.base}/items/emmer: status 422" in caplog.text
+        assert site.engine.paths() == {
+            f"/items/{name}": 1 for name in names if f"{site.base}/items/{name}" not in site.engine.bad
+        }
+        assert "IndexNow does not take http" in caplog.text
         assert site.app.stats()["indexnow_pending"] == 0
+        assert max(len(times) for times in site.engine.tried.values()) <= 7
         site.engine.check()
 
 
