@@ -9,7 +9,7 @@ from pathlib import PurePath
 from typing import Any, Final
 
 from .findings import RULES, Finding, Rule, Severity, finding_key
-from .runner import Result
+from .run import Run
 
 SARIF_SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 MAX_EQUAL: Final = 3
@@ -22,7 +22,7 @@ _MERGED_CODES: Final = frozenset({"fetch-failed", "page-failed", "coverage-never
 _LEVELS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
 
 
-def text_lines(result: Result, *, merge_equal: bool) -> Iterator[tuple[str, Severity]]:
+def text_lines(result: Run, *, merge_equal: bool) -> Iterator[tuple[str, Severity]]:
     """Yield the findings as lines of text, with their severity. Many equal ones about a document may be one line."""
     counts = Counter((finding.code, finding.text, finding.document) for finding in result.findings)
     for finding in result.findings:
@@ -38,22 +38,20 @@ def text_lines(result: Result, *, merge_equal: bool) -> Iterator[tuple[str, Seve
         yield f"{finding.place}: {severity}: {about}{finding.text}{more} [{finding.code}]", severity
 
 
-def by_rule(result: Result) -> list[tuple[Rule, list[Finding]]]:
+def by_rule(result: Run) -> list[tuple[Rule, list[Finding]]]:
     """The findings of each rule, those that are worst and most frequent first."""
     rules = sorted(map(RULES.__getitem__, result.counts), key=lambda rule: -result.counts[rule.code])
     rules.sort(key=lambda rule: [*Severity].index(rule.severity))
     return [(rule, [finding for finding in result.findings if finding.code == rule.code]) for rule in rules]
 
 
-def summary(result: Result) -> str:
+def summary(result: Run) -> str:
     """Say how much was read, and how many findings there are."""
     found = ", ".join(_counted(number, severity) for severity, number in result.by_severity().items() if number)
-    urls, documents = _counted(len(result.urls), "URL"), _counted(result.documents, "document")
+    urls, documents = _counted(len(result.urls), "URL"), _counted(result.checked, "document")
     requested = len(result.requested)
-    if requested < result.listed_pages:
-        pages = (
-            f", {requested:,} of {_counted(result.listed_pages, 'page')} requested (--pages all requests every page)"
-        )
+    if requested < len(result.pages):
+        pages = f", {requested:,} of {_counted(len(result.pages), 'page')} requested (--pages all requests every page)"
     else:
         pages = f", {_counted(requested, 'page')} requested"
     pages = pages if requested else ""
@@ -64,7 +62,7 @@ def _counted(number: int, what: str) -> str:
     return f"{number:,} {what}" if number == 1 or what == Severity.INFO else f"{number:,} {what}s"
 
 
-def as_json(result: Result) -> str:
+def as_json(result: Run) -> str:
     """Return the findings as a list of objects. `line` is 0 for what is about a whole document."""
     objects = [
         {
@@ -80,7 +78,7 @@ def as_json(result: Result) -> str:
     return json.dumps(objects, indent=2)
 
 
-def as_sarif(result: Result, version: str) -> str:
+def as_sarif(result: Run, version: str) -> str:
     """Return the findings as a log in SARIF 2.1.0 (OASIS), which code scanning services read."""
     used = [*dict.fromkeys(finding.code for finding in result.findings)]
     rules = [_sarif_rule(RULES[code]) for code in used]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from enum import StrEnum
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -20,9 +19,6 @@ from .findings import Problem, quoted, shortened
 from .run import ListedUrl, Run
 from .values import check_lastmod, check_loc, resolved
 
-SAMPLE_PAGES: Final = 50
-"""Pages that `Pages.SAMPLE` requests."""
-
 _MAX_LINKS: Final = 5_000
 """Links of a page that are read from its beginning, and from its end."""
 _MAX_SITEMAPS_REQUESTED: Final = 20
@@ -34,18 +30,6 @@ _NOT_REQUESTED: Final = frozenset({Failure.ROBOTS, Failure.LOCAL, Failure.ELSEWH
 _DATA_TYPES: Final = ("json", "xml", "javascript", "ecmascript", "css", "font", "x-www-form-urlencoded")
 _TOLERANCE_SECONDS: Final = 2 * SECONDS_PER_DAY
 """Differences between dates that time zones and caches explain."""
-
-
-class Pages(StrEnum):
-    """Which of the listed pages are requested."""
-
-    NONE = "none"
-    SAMPLE = "sample"
-    ALL = "all"
-
-    def chosen(self, run: Run) -> list[ListedUrl]:
-        """The pages of a run that are requested."""
-        return run.sample({Pages.NONE: 0, Pages.SAMPLE: SAMPLE_PAGES, Pages.ALL: len(run.pages)}[self])
 
 
 class PageChecks:

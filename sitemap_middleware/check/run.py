@@ -7,12 +7,17 @@ import sys
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 from zlib import crc32
 
-from .findings import RULES, Finding, Problem, finding_key, shortened
+from .findings import RULES, Finding, Problem, Severity, finding_key, shortened
 from .values import check_lastmod
 
+DEFAULT_LIMIT: Final = 100
+DEFAULT_MAX_DOCUMENTS: Final = 5_000
+SAMPLE_PAGES: Final = 50
+"""Pages that `Pages.SAMPLE` requests."""
 MAX_KEPT_BYTES: Final = 1_000_000_000
 """About how much memory the URLs of a run take: some two millions. No further documents are read then."""
 MIN_URLS: Final = 20
@@ -63,35 +68,57 @@ class ListedUrl:
     priority: str = ""
 
 
+class Pages(StrEnum):
+    """Which of the listed pages are requested."""
+
+    NONE = "none"
+    SAMPLE = "sample"
+    ALL = "all"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a run checks, and how much of it."""
+
+    ignored: Collection[str] = ()
+    """Codes that are not reported."""
+    limit: int = DEFAULT_LIMIT
+    """Findings of one code that are kept; further ones are counted. 0 keeps all."""
+    max_documents: int = DEFAULT_MAX_DOCUMENTS
+    pages: Pages = Pages.NONE
+    earlier: Collection[str] | None = None
+    """The baseline of an earlier run, if one is asked for: its URLs, and the keys of findings that are only counted."""
+
+
 @dataclass(eq=False)
 class Run:
-    """One run."""
+    """One run, and what it found."""
 
     now: float
     """The moment by which a date is in the future, in POSIX seconds."""
     request_time: float | None
     """When the first document was requested. None if the documents are files."""
-    ignored: Collection[str]
-    """Codes that are not reported."""
-    limit: int
-    """Findings of one code that are kept; further ones are counted. 0 keeps all."""
-    earlier: Collection[str] | None = None
-    """Has the keys of findings that are only counted. None if nobody asks for keys, so that none are kept."""
+    settings: Settings
 
     def __post_init__(self) -> None:
         self.findings: list[Finding] = []
         self.counts: Counter[str] = Counter()
+        """How often each code was found, with findings that are not kept."""
         self.documents: list[ListedDocument] = []
         self.named: dict[str, ListedDocument] = {}
         self.checked = 0
         self.is_complete = True
         self.urls: list[ListedUrl] = []
         self.pages: dict[str, ListedUrl] = {}
+        """The first URL of each page, by `ListedUrl.page`."""
+        self.requested: list[str] = []
+        """The URLs that were requested as pages."""
         self.default_versions: set[str] = set()
         """The pages that are a version for all other languages (`x-default`)."""
         self.known_findings = 0
+        """Those that the earlier run had, too. They are nowhere else."""
         self.keys: set[str] = set()
-        """Of all findings, also beyond the limit."""
+        """Of all other findings, also beyond the limit."""
         self._clusters: dict[frozenset[str], frozenset[str]] = {}
         self._kept_bytes = 0
 
@@ -106,17 +133,17 @@ class Run:
         Raises `KeyError` if there is no rule of its code.
         """
         code, text = problem
-        if RULES[code].code in self.ignored:
+        if RULES[code].code in self.settings.ignored:
             return
         url = shortened(url)
-        if self.earlier is not None:
+        if self.settings.earlier is not None:
             key = finding_key(code, url)
-            if key in self.earlier:
+            if key in self.settings.earlier:
                 self.known_findings += 1
                 return
             self.keys.add(key)
         self.counts[code] += 1
-        if not self.limit or self.counts[code] <= self.limit:
+        if not self.settings.limit or self.counts[code] <= self.settings.limit:
             self.findings.append(Finding(code, document or url, line, column, url, shortened(text)))
 
     def add_document(self, document: ListedDocument) -> Problem | None:
@@ -155,14 +182,26 @@ class Run:
             return None
         return "loc-duplicate-elsewhere", f"{first.document} lists the URL, too"
 
-    def sample(self, most: int) -> list[ListedUrl]:
-        """Return so many pages, or all if there are fewer: the first one, and others by a hash of their URLs.
+    def chosen_pages(self) -> list[ListedUrl]:
+        """The pages that are requested. A sample has the first one, and others by a hash of their URLs.
 
         So they are from all parts of a sitemap, and the next run, after some URLs more, has nearly the same.
         """
         pages = [*self.pages.values()]
+        most = {Pages.NONE: 0, Pages.SAMPLE: SAMPLE_PAGES, Pages.ALL: len(pages)}[self.settings.pages]
         others = heapq.nsmallest(most - 1, range(1, len(pages)), key=lambda number: crc32(pages[number].page.encode()))
         return [pages[number] for number in [0, *sorted(others)] if most and pages]
+
+    def by_severity(self) -> dict[Severity, int]:
+        """How many findings there are of each severity."""
+        numbers = dict.fromkeys(Severity, 0)
+        for code, number in self.counts.items():
+            numbers[RULES[code].severity] += number
+        return numbers
+
+    def omitted(self) -> Counter[str]:
+        """How many findings of each code are not kept."""
+        return self.counts - Counter(finding.code for finding in self.findings)
 
     def equal_values(self) -> Iterator[tuple[Problem, str]]:
         """Say which values nearly all URLs have, once all documents were read; if not of all, of which document."""

@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import time
-from collections import Counter
 from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,63 +13,17 @@ from ..exceptions import SitemapError
 from ..listing.evaluated_urls import EvaluatedUrl
 from .clients import Client
 from .findings import RULES, Finding, Problem, Severity
-from .pages import PageChecks, Pages, check_site_robots
-from .run import ListedDocument, Run
+from .pages import PageChecks, check_site_robots
+from .run import ListedDocument, Pages, Run, Settings
 from .sources import ClientSource, FileSource
 from .values import check_loc
 
-DEFAULT_LIMIT: Final = 100
-DEFAULT_MAX_DOCUMENTS: Final = 5_000
 CONCURRENT_DOCUMENTS: Final = 4
 CONCURRENT_PAGES: Final = 8
 
 Job = Coroutine[Any, Any, None]
 OnProgress = Callable[[int, int | None], None]
 """Takes the number of documents that were read, and that of all; then the same for pages."""
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What a run checks, and how much of it."""
-
-    ignored: Collection[str] = ()
-    limit: int = DEFAULT_LIMIT
-    """Findings of one code that are kept. 0 keeps all."""
-    max_documents: int = DEFAULT_MAX_DOCUMENTS
-    pages: Pages = Pages.NONE
-    earlier: Collection[str] | None = None
-    """The baseline of an earlier run. Empty if there was none; None if nobody asks for that of this run."""
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """What a run found."""
-
-    findings: list[Finding]
-    counts: Counter[str]
-    """How often each code was found, with findings that were not kept."""
-    documents: int
-    urls: list[str]
-    listed_pages: int
-    """How many different pages the URLs are."""
-    requested: list[str]
-    """The URLs that were requested as pages."""
-    is_complete: bool
-    known_findings: int
-    """How many findings the earlier run had, too. They are nowhere else."""
-    keys: set[str]
-    """Of all other findings."""
-
-    def by_severity(self) -> dict[Severity, int]:
-        """How many findings there were of each severity."""
-        numbers = dict.fromkeys(Severity, 0)
-        for code, number in self.counts.items():
-            numbers[RULES[code].severity] += number
-        return numbers
-
-    def omitted(self) -> Counter[str]:
-        """How many findings of each code were not kept."""
-        return self.counts - Counter(finding.code for finding in self.findings)
 
 
 async def check_sitemap(
@@ -82,7 +34,7 @@ async def check_sitemap(
     known: Callable[[], Iterable[EvaluatedUrl]] | None = None,
     clock: Callable[[], float] = time.time,
     on_progress: OnProgress = lambda _done, _total: None,
-) -> Result:
+) -> Run:
     """Check a sitemap.
 
     Args:
@@ -93,13 +45,13 @@ async def check_sitemap(
         clock: returns POSIX seconds.
         on_progress: is called after each document and page.
     """
-    run = Run(clock(), source.request_time, settings.ignored, settings.limit, settings.earlier)
-    await _read_documents(source, run, settings.max_documents, on_progress)
+    run = Run(clock(), source.request_time, settings)
+    await _read_documents(source, run, on_progress)
     for problem, document in run.equal_values():
         run.report(problem, document or source.name)
     for problem, url in run.contradictions():
         run.report(problem, url.loc, url.document, url.line)
-    chosen = settings.pages.chosen(run)
+    chosen = run.chosen_pages()
     if known is not None:  # before the pages are requested: what is known is of other requests
         # On a thread: it calls code of the app, such as its lastmod.
         requested = {url.loc for url in chosen}
@@ -116,10 +68,9 @@ async def check_sitemap(
             page_checks.report_orphans()
     if run.is_complete:
         _report_vanished(run, settings.earlier or (), source.name)
-    return Result(
-        _sorted(run), run.counts, run.checked, [url.loc for url in run.urls], len(run.pages),
-        [url.loc for url in chosen] if client is not None else [], run.is_complete, run.known_findings, run.keys,
-    )  # fmt: skip
+    run.requested = [url.loc for url in chosen] if client is not None else []
+    run.findings = _sorted(run)
+    return run
 
 
 def _report_vanished(run: Run, earlier: Iterable[str], name: str) -> None:
@@ -145,7 +96,7 @@ def sitemap_urls(target: str) -> list[str]:
     A URL needs the extra `check`. Raises `SitemapError` if a document cannot be read, with the reason.
     """
 
-    async def of_web() -> Result:
+    async def of_web() -> Run:
         from .web_client import WebClient  # needs httpx
 
         async with WebClient(target) as client:
@@ -157,7 +108,7 @@ def sitemap_urls(target: str) -> list[str]:
         errors = [finding for finding in result.findings if finding.rule.severity is Severity.ERROR]
         reason = f"{errors[-1].document}: {errors[-1].text}" if errors else "it names what cannot be read"
         raise SitemapError(f"{target} was not read to its end: {reason}")
-    return result.urls
+    return [url.loc for url in result.urls]
 
 
 def check_coverage(urls: Iterable[EvaluatedUrl], requested: Collection[str]) -> Iterator[tuple[Problem, str]]:
@@ -188,7 +139,7 @@ def _sorted(run: Run) -> list[Finding]:
     return sorted(run.findings, key=position)
 
 
-async def _read_documents(source: FileSource | ClientSource, run: Run, limit: int, on_progress: OnProgress) -> None:
+async def _read_documents(source: FileSource | ClientSource, run: Run, on_progress: OnProgress) -> None:
     """Read all documents, each once."""
     first = await source.first_documents()
     for name, location in first:
@@ -199,7 +150,7 @@ async def _read_documents(source: FileSource | ClientSource, run: Run, limit: in
 
     def jobs() -> Iterator[Job]:
         nonlocal started
-        while started < min(limit, len(run.documents)) and not run.is_full:
+        while started < min(run.settings.max_documents, len(run.documents)) and not run.is_full:
             started += 1
             yield source.read(run.documents[started - 1], run)
 

@@ -20,8 +20,8 @@ from ..check.clients import AppClient, Client, Fetch
 from ..check.findings import FAMILIES, RULES, Severity, ignored_codes, shortened
 from ..check.output import as_json as json_of
 from ..check.output import as_sarif, by_rule, summary, text_lines
-from ..check.pages import SAMPLE_PAGES, Pages
-from ..check.runner import DEFAULT_LIMIT, DEFAULT_MAX_DOCUMENTS, Result, Settings, check_sitemap
+from ..check.run import DEFAULT_LIMIT, DEFAULT_MAX_DOCUMENTS, SAMPLE_PAGES, Pages, Run, Settings
+from ..check.runner import check_sitemap
 from ..check.sources import ClientSource, FileSource
 from ..check.values import check_loc
 from ..http.messages import DOCUMENT_SUFFIXES, Response
@@ -198,7 +198,7 @@ def check(
         _opened(app, mode, obey_robots=not ignore_robots, **options) as (source, opened, known),
     ):
 
-        async def run() -> Result:
+        async def run() -> Run:
             async with opened as client:
                 return await check_sitemap(source, settings, client=client, known=known, on_progress=update)
 
@@ -207,7 +207,7 @@ def check(
             context = {"name": source.name, "summary": summary(result), "result": result, "by_rule": by_rule(result)}
             terminal.write_page(html, "check.html", context)
     if baseline is not None and (write_baseline or not baseline.exists()):
-        _write_baseline(baseline, result, settings.ignored)
+        _write_baseline(baseline, result)
     if result.known_findings:
         print_notes([f"findings left out, because {baseline} names them: {result.known_findings:,}"])
     _print("json" if as_json else output_format, result, limit)
@@ -216,7 +216,7 @@ def check(
     sys.exit(1 if any(counts[severity] for severity in worst) else 0)
 
 
-def _print(output_format: str, result: Result, limit: int) -> None:
+def _print(output_format: str, result: Run, limit: int) -> None:
     """Print what was found."""
     if output_format == "json":
         click.echo(json_of(result))
@@ -236,7 +236,7 @@ def _lines(baseline: Path) -> dict[str, None]:
     return dict.fromkeys(filter(None, map(str.strip, text.splitlines())))
 
 
-def _write_baseline(file: Path, result: Result, ignored: Collection[str]) -> None:
+def _write_baseline(file: Path, result: Run) -> None:
     """Write the URLs that are listed now, and the keys of the findings, unless not all documents were read.
 
     Findings of the file with codes that are ignored, and about pages that this run did not request, stay in it.
@@ -244,16 +244,17 @@ def _write_baseline(file: Path, result: Result, ignored: Collection[str]) -> Non
     if not result.is_complete:
         print_notes([f"{file} is not written, because not all documents were read"])
         return
-    requested, listed = set(map(shortened, result.requested)), set(map(shortened, result.urls))
+    urls = [url.loc for url in result.urls]
+    requested, listed = set(map(shortened, result.requested)), set(map(shortened, urls))
     kept = set[str]()
     for line in _lines(file):
         code, _, url = line.partition(" ")
         is_of_page = code in RULES and RULES[code].family == "page" and url in listed
-        is_checked = url in requested and (code != "page-orphan" or len(requested) == result.listed_pages)
-        if code in ignored or (is_of_page and not is_checked):
+        is_checked = url in requested and (code != "page-orphan" or len(requested) == len(result.pages))
+        if code in result.settings.ignored or (is_of_page and not is_checked):
             kept.add(line)
     try:
-        file.write_text("".join(f"{line}\n" for line in [*result.urls, *sorted(result.keys | kept)]), "utf-8")
+        file.write_text("".join(f"{line}\n" for line in [*urls, *sorted(result.keys | kept)]), "utf-8")
     except OSError as error:
         raise CommandError(f"--baseline cannot be written: {error}") from error
     written = f"{file} is written: it has the URLs that are listed now, and the findings"

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from sitemap_middleware.check.findings import FAMILIES
-from sitemap_middleware.check.pages import SAMPLE_PAGES, Pages
-from sitemap_middleware.check.runner import Result, Settings, check_coverage
+from sitemap_middleware.check.run import SAMPLE_PAGES, Pages, Run, Settings
+from sitemap_middleware.check.runner import check_coverage
 from sitemap_middleware.listing.evaluated_urls import EvaluatedUrl
 
 from .web_site import NAMESPACE, Reply, WebSite, check_url, codes, served, xml
@@ -42,7 +42,7 @@ def list_pages(site: WebSite, *paths: str, lastmod: str = "2025-06-01") -> None:
     site.add(PATH, xml(f"<urlset {NAMESPACE}>{urls}</urlset>"))
 
 
-def check(site: WebSite, pages: Pages = Pages.ALL, **options: Any) -> Result:
+def check(site: WebSite, pages: Pages = Pages.ALL, **options: Any) -> Run:
     return check_url(f"{site.origin}{PATH}", Settings(pages=pages), with_pages=True, now=NOW, **options)
 
 

@@ -15,7 +15,8 @@ import pytest
 from sitemap_middleware.check import web_client
 from sitemap_middleware.check.clients import Failure, Response
 from sitemap_middleware.check.findings import FAMILIES
-from sitemap_middleware.check.runner import Settings, sitemap_urls
+from sitemap_middleware.check.run import Settings
+from sitemap_middleware.check.runner import sitemap_urls
 from sitemap_middleware.check.web_client import WebClient
 from sitemap_middleware.exceptions import SitemapError
 
@@ -224,7 +225,7 @@ def test_documents_of_an_index_are_read_each_once(site: WebSite) -> None:
     for name in names:
         site.add_sitemap(name, f"{name}/page")
     result = check_url(f"{site.origin}{PATH}")
-    assert (result.documents, len(result.urls), result.findings) == (13, 12, [])
+    assert (result.checked, len(result.urls), result.findings) == (13, 12, [])
     assert sorted(site.requests) == sorted(["/robots.txt", PATH, *names])
 
 
@@ -233,7 +234,7 @@ def test_index_without_end_is_left_at_the_limit(site: WebSite) -> None:
         site.add(f"/{number}.xml", xml(index(f"{site.origin}/{number + 1}.xml")))
     result = check_url(f"{site.origin}/0.xml", settings=Settings(max_documents=5))
     assert {*codes(result)} == {"index-nested", "index-not-all-read"}
-    assert result.documents == 5
+    assert result.checked == 5
 
 
 def test_robots_that_forbids_only_other_programs(site: WebSite) -> None:

@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 
-from sitemap_middleware.check.runner import Result, Settings, check_sitemap
+from sitemap_middleware.check.run import Run, Settings
+from sitemap_middleware.check.runner import check_sitemap
 from sitemap_middleware.check.sources import ClientSource
 from sitemap_middleware.check.web_client import WebClient
 
@@ -118,10 +119,10 @@ def served() -> Iterator[WebSite]:
 
 def check_url(
     url: str, settings: Settings = DEFAULTS, *, with_pages: bool = False, now: float = 0.0, **options: Any
-) -> Result:
+) -> Run:
     """Check a URL. `options` are those of the client, which need not wait."""
 
-    async def run() -> Result:
+    async def run() -> Run:
         time = Time()
         async with WebClient(url, **{"clock": time, "sleep": time.sleep, **options}) as client:
             source = ClientSource(url, client, request_time=0.0)
@@ -131,5 +132,5 @@ def check_url(
     return asyncio.run(run())
 
 
-def codes(result: Result) -> list[str]:
+def codes(result: Run) -> list[str]:
     return [finding.code for finding in result.findings]
