@@ -150,7 +150,10 @@ def publish(
 
     record = f"{stem}-unused.json"
     recorded = bucket.get(record)
-    since = {**_times(recorded), **dict.fromkeys(live, now)}
+    since: dict[str, int] = {}
+    with suppress(ValueError, TypeError):  # what cannot be read is unused from now on
+        since = {name: int(at) for name, at in dict(json.loads(recorded)).items()}
+    since |= dict.fromkeys(live, now)
     unused = {name: min(now, since.get(name, now)) for name in sorted(existing.difference(names.values()))}
     expired = [name for name, at in unused.items() if at <= now - KEEP_SECONDS]
     kept = json.dumps({name: at for name, at in unused.items() if name not in expired}).encode()
@@ -169,12 +172,3 @@ def publish(
 
 def _loc(url: str, name: str) -> bytes:
     return b"<loc>%b</loc>" % with_entities(f"{url}{quote_path(f'/{name}')}").encode()
-
-
-def _times(recorded: bytes) -> dict[str, int]:
-    """When each object was first unused; what cannot be read is unused from now on."""
-    with suppress(ValueError):
-        times = json.loads(recorded)
-        if isinstance(times, dict):
-            return {name: at for name, at in times.items() if isinstance(at, int)}
-    return {}

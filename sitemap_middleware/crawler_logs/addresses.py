@@ -17,7 +17,6 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 from typing import Any, Final
 from urllib.request import Request, getproxies, urlopen
 
-from ..exceptions import SitemapError
 from .known_crawlers import Crawler
 
 Address = IPv4Address | IPv6Address
@@ -49,36 +48,24 @@ Sender = tuple[Crawler, str]
 """A crawler that a User-Agent names, and the address as the log has it."""
 
 
-class RangesError(SitemapError):
-    """A file is not one of ranges. The message says why."""
-
-
 def parse_ranges(content: bytes) -> list[Network]:
     """The networks of a file.
 
     Operators write `{"prefixes": [{"ipv4Prefix": "192.0.2.0/24"}, {"ipv6Prefix": …}]}`; some give the prefixes as plain
-    texts, or the networks under `ip_prefix`, or leave the outer object out. Raises `RangesError`.
+    texts, or the networks under `ip_prefix`, or leave the outer object out. Raises `ValueError`.
     """
     try:
         parsed = json.loads(content)
     except (ValueError, RecursionError):
-        raise RangesError("it is not JSON") from None
+        raise ValueError("it is not JSON") from None
     prefixes = parsed.get("prefixes") if isinstance(parsed, dict) else parsed
-    networks = [_network(text) for entry in prefixes for text in _texts(entry)] if isinstance(prefixes, list) else []
-    if not networks:
-        raise RangesError('it has no list "prefixes"')
-    return networks
+    if not isinstance(prefixes, list) or not prefixes:
+        raise ValueError('it has no list "prefixes"')
+    return [ip_network(str(text)[:80].strip()) for entry in prefixes for text in _texts(entry)]
 
 
 def _texts(entry: Any) -> list[Any]:
     return [entry[name] for name in _NETWORK_NAMES if name in entry] if isinstance(entry, dict) else [entry]
-
-
-def _network(text: Any) -> Network:
-    try:
-        return ip_network(text.strip())
-    except (ValueError, AttributeError):
-        raise RangesError(f"{str(text)[:80]!r} is not a network") from None
 
 
 def parse_address(text: str) -> Address | None:
@@ -117,7 +104,7 @@ class Identities:
         try:
             with urlopen(Request(url, headers=headers), timeout=_DOWNLOAD_SECONDS) as response:  # noqa: S310 (ours)
                 return parse_ranges(response.read(MAX_FILE_BYTES))
-        except (RangesError, OSError) as error:
+        except (ValueError, OSError) as error:
             self.problems.append(f"{url}: {error}")
             return None
 

@@ -13,10 +13,11 @@ from itertools import islice
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 
+from ..exceptions import SitemapError
 from ..http.urls import bare_host
 from .addresses import Identities, Identity
 from .known_crawlers import MAX_AGENT_CHARS, Crawler, bot_of_agent, crawler_of_agent
-from .log_reader import Hit, LogReadError, read_hits, timestamp_of_text
+from .log_reader import Hit, read_hits, timestamp_of_text
 
 MAX_COUNTED_PAGES: Final = 500_000
 """Paths by crawler and status that are counted one by one. Clients can make up any number; visits to further ones are
@@ -170,7 +171,7 @@ def _visits_of_crawlers(
                     lines["no User-Agent"] += 1
                 elif name := bot_of_agent(agent):
                     counter.add_other(hit, name)
-        except LogReadError as error:
+        except SitemapError as error:
             problems.append(str(error))
 
 

@@ -37,10 +37,6 @@ for _name in ("backports.zstd", "compression.zstd"):
 _READ_ERRORS: tuple[type[Exception], ...] = (OSError, EOFError, zlib.error, *([_zstd.ZstdError] if _zstd else []))
 
 
-class LogReadError(SitemapError):
-    """A log cannot be read, or not to its end."""
-
-
 class Hit(NamedTuple):
     """A request, as a line of a log has it. Times and targets are parsed later, because few lines are crawlers'."""
 
@@ -174,7 +170,7 @@ def timestamp_of_text(text: str) -> int | None:
 def read_hits(log: str, lines: Counter[str]) -> Iterator[Hit]:
     """Yield the requests of a log: of a file, or `-` for standard input.
 
-    Lines are counted: `read`, `unreadable`, and those that are `too long`. Raises `LogReadError` if the log cannot be
+    Lines are counted: `read`, `unreadable`, and those that are `too long`. Raises `SitemapError` if the log cannot be
     read, or not to its end, or no line has a known format.
     """
     names: list[str] = []
@@ -194,9 +190,9 @@ def read_hits(log: str, lines: Counter[str]) -> Iterator[Hit]:
                     yield hit
     except _READ_ERRORS as error:
         reason = getattr(error, "strerror", None) or f"it is damaged or not complete ({error})"
-        raise LogReadError(f"{log} cannot be read: {reason}") from error
+        raise SitemapError(f"{log} cannot be read: {reason}") from error
     if not has_hits:
-        raise LogReadError(
+        raise SitemapError(
             f"{log} has no line in a known format: the combined format, JSON lines, or those of an AWS load balancer or"
             " CloudFront"
         )
@@ -210,7 +206,7 @@ def _open(log: str, stack: contextlib.ExitStack) -> io.BufferedReader:
         return _buffered(stack.enter_context(gzip.GzipFile(fileobj=file)))
     if head.startswith(b"\x28\xb5\x2f\xfd"):
         if _zstd is None:
-            raise LogReadError(f'{log} is compressed with zstd: pip install "sitemap-middleware[logs]"')
+            raise SitemapError(f'{log} is compressed with zstd: pip install "sitemap-middleware[logs]"')
         return _buffered(stack.enter_context(_zstd.ZstdFile(file)))
     return file
 

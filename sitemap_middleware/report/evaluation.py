@@ -159,7 +159,7 @@ class PageQuery(NamedTuple):
     """Only those of this group, whatever `show` says."""
     route: str = ""
     """Only those of this route."""
-    text: str = ""
+    q: str = ""
     """Only those whose path contains this, in any case."""
 
 
@@ -217,9 +217,9 @@ class SiteIndex:
             if value:
                 conditions.append(f"{column} = ?")
                 values.append(value)
-        if query.text:
+        if query.q:
             conditions.append("instr(lower(path), lower(?))")
-            values.append(query.text)
+            values.append(query.q)
         where = " AND ".join(conditions)
         [[total]] = self._fetch(f"SELECT count(*) FROM pages WHERE {where}", values)  # noqa: S608 # of constants
         return total, self._rows(f"WHERE {where} ORDER BY {SORTS[query.sort]}", [*values, limit, offset])

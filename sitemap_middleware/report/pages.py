@@ -171,13 +171,7 @@ def _pages(evaluation: Evaluation, arguments: Mapping[str, str]) -> Context:
         "rows": rows,
         "total": total,
         "query": query,
-        "arguments": {
-            "q": query.text,
-            "show": None if query.show == "all" else query.show,
-            "group": query.group,
-            "route": query.route,
-            "sort": None if query.sort == "path" else query.sort,
-        },
+        "arguments": {name: value for name, value in query._asdict().items() if value != getattr(PageQuery(), name)},
         "number": number,
         "has_more": ROWS * number < total,
         "sorts": tuple(SORTS),
@@ -193,7 +187,7 @@ def _page_query(arguments: Mapping[str, str]) -> PageQuery:
         show=show if show in SHOWN else "all",
         group=arguments.get("group", ""),
         route=arguments.get("route", ""),
-        text=(quote_path(f"/{text}") or f"/{text}")[1:],
+        q=(quote_path(f"/{text}") or f"/{text}")[1:],
     )
 
 

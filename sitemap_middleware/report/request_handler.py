@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from werkzeug.datastructures import Headers
 
+from ..documents.responses import error_response
 from ..http.messages import Request, Response
 from ..http.urls import bare_host, normal_host
 from ..routing.framework_detection import framework_app, is_debug
@@ -128,8 +129,6 @@ class ReportHandler:
         """The report, the answer that `authorize` gives in its place, or None if it says no. It may block."""
         if not isinstance(allowed, tuple):
             return self._respond(request) if allowed else None
-        from ..documents.responses import error_response
-
         with suppress(TypeError, ValueError):
             status, headers = allowed
             reason, fields = HTTPStatus(status).phrase, [(str(name), str(value)) for name, value in headers]
@@ -140,8 +139,6 @@ class ReportHandler:
 
     def _respond(self, request: Request) -> Response:
         """The page that is requested. It may block."""
-        from ..documents.responses import error_response
-
         try:
             if self._pages is None:
                 from .pages import ReportPages
