@@ -68,15 +68,11 @@ class FileSource:
             run.report(("index-not-all-read", text), listed.url)
             run.is_complete = False
         elif listed.parent is None or file not in self._first:
-            self._check(file, Document(run, listed, listed.location))
-
-    @staticmethod
-    def _check(file: Path, document: Document) -> None:
-        try:
-            with file.open("rb") as stream:
-                document.check(stream)
-        except OSError as error:
-            raise SitemapError(f"{file} cannot be read: {error.strerror}") from error
+            try:
+                with file.open("rb") as stream:
+                    Document(run, listed, listed.location).check(stream)
+            except OSError as error:
+                raise SitemapError(f"{file} cannot be read: {error.strerror}") from error
 
     def _find(self, url: str) -> Path | None:
         """The file that a URL of an index stands for: by the path from the folder of the index, else by its name."""

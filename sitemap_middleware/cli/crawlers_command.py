@@ -72,7 +72,7 @@ def crawlers(
             on_progress=update,
         )  # fmt: skip
         report.notes += notes
-        if not verify and report.visits + report.fake:
+        if not verify and report.figures["all_visits"] + report.figures["fake_visits"]:
             report.notes.append("nobody was asked whose the addresses are: --verify tells fake crawlers")
         if html:
             terminal.write_page(html, "crawlers.html", {"report": report, "site": sitemap or host, "verified": verify})
@@ -104,11 +104,10 @@ def _listed_by_app(app: Any, base_url: str | None) -> Iterator[tuple[list[str], 
 
 def _print(report: CrawlReport, *, verified: bool) -> None:
     out = console()
-    read = report.lines.get("read", 0)
-    fake = f", fake {report.fake:,}" if verified else ""
-    print_line(
-        out, f"visits of crawlers {report.visits:,}, wasted {report.wasted:,}{fake}, lines read {read:,}", "bold"
-    )
+    figures, read = report.figures, report.lines.get("read", 0)
+    fake = f", fake {figures['fake_visits']:,}" if verified else ""
+    counts = f"visits of crawlers {figures['all_visits']:,}, wasted {figures['wasted_visits']:,}{fake}"
+    print_line(out, f"{counts}, lines read {read:,}", "bold")
     for _, title, columns, rows in report.for_people(verified=verified):
         if title != "by crawler":
             out.print()

@@ -72,13 +72,12 @@ class CrawlReport:
 
     tables: list[Table]
     figures: dict[str, int]
-    """URLs that are `listed`, and `pages_beyond`: visits to pages that are in no list, because there were too many."""
+    """`all_visits` but the fake ones; `wasted_visits`, which were answered by a redirect or an error, or had parameters
+    that the sitemap does not have; `fake_visits`; URLs that are `listed`; and `pages_beyond`: visits to pages that are
+    in no list, because there were too many.
+    """
     lines: dict[str, int]
     """Lines of the logs, by what became of them."""
-    visits: int
-    wasted: int
-    """Visits that were answered by a redirect or an error, or had parameters that the sitemap does not have."""
-    fake: int
     notes: list[str]
     problems: list[str]
     """Why logs could not be read to their end."""
@@ -139,8 +138,7 @@ def crawl_report(
         pages = by_host.pop(_site_of_host(host) if _site_of_host(host) in by_host else largest, {})
         elsewhere = sum(map(len, by_host.values()))
     counter = VisitCounter(since, host, pages)
-    problems: list[str] = []
-    visits = _visits_of_crawlers(logs, counter, problems, on_progress)
+    visits = _visits_of_crawlers(logs, counter, on_progress)
     while batch := list(islice(visits, _BATCH_HITS)):
         known = identities.look_up((crawler, hit.address) for hit, crawler in batch)
         for hit, crawler in batch:
@@ -151,12 +149,11 @@ def crawl_report(
             f"listed URLs of other hosts, which do not count: {elsewhere:,}; --host chooses another one"
         )
     report.notes += identities.problems
-    report.problems += problems
     return report
 
 
 def _visits_of_crawlers(
-    logs: Iterable[str], counter: VisitCounter, problems: list[str], on_progress: Callable[[int, int | None], None]
+    logs: Iterable[str], counter: VisitCounter, on_progress: Callable[[int, int | None], None]
 ) -> Iterator[tuple[Hit, Crawler]]:
     lines = counter.lines
     for log in logs:
@@ -172,7 +169,7 @@ def _visits_of_crawlers(
                 elif name := bot_of_agent(agent):
                     counter.add_other(hit, name)
         except SitemapError as error:
-            problems.append(str(error))
+            counter.problems.append(str(error))
 
 
 class VisitCounter:
@@ -185,6 +182,8 @@ class VisitCounter:
         self._listed = listed
         self.lines: Counter[str] = Counter()
         """Lines of the logs, by what became of them."""
+        self.problems: list[str] = []
+        """Why logs could not be read to their end."""
         self._times: dict[str, list[int]] = {}
         self._figures: Counter[tuple[str, str]] = Counter()
         self._days: Counter[tuple[int, str]] = Counter()
@@ -293,16 +292,14 @@ class VisitCounter:
             Table("others", "other bots, by the name they give", ("name", "visits"), others),
         ]
         wasted = ("redirects", "errors", "parameters")
-        return CrawlReport(
-            tables,
-            {"listed": len(self._listed or ()), "pages_beyond": self._pages_beyond},
-            dict(self.lines),
-            sum(row[1] for row in crawlers),
-            sum(visits for (_, figure), visits in self._figures.items() if figure in wasted),
-            sum(row[_FIGURES.index("fake") + 1] for row in crawlers),
-            notes=list(self._notes()),
-            problems=[],
-        )
+        figures = {
+            "all_visits": sum(row[1] for row in crawlers),
+            "wasted_visits": sum(visits for (_, figure), visits in self._figures.items() if figure in wasted),
+            "fake_visits": sum(row[_FIGURES.index("fake") + 1] for row in crawlers),
+            "listed": len(self._listed or ()),
+            "pages_beyond": self._pages_beyond,
+        }
+        return CrawlReport(tables, figures, dict(self.lines), list(self._notes()), self.problems)
 
     def _compared(
         self,
