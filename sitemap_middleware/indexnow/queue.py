@@ -146,10 +146,6 @@ class Queue:
         """Begin with another key; what waits is told under that."""
         self.key, self.state, self.retry_at = key, "unverified", 0
 
-    def succeed(self) -> None:
-        """Note that a notice was received."""
-        self.state, self.failures, self.retry_at = "good", 0, 0
-
 
 def decoded_queue(record: bytes | None, now: int) -> Queue:
     """The queue in a record; an empty one, with a new key, if there is none."""

@@ -2,26 +2,39 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import partial
+from http.client import HTTPException
 from secrets import token_hex
-from typing import Final
+from typing import Any, Final, NamedTuple
+from urllib.error import HTTPError
+from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from ..documents.changes import Change, PublicLocs
 from ..exceptions import StoreError
-from ..http.messages import retry_after_seconds
+from ..http.messages import PROBE_USER_AGENT, retry_after_seconds
 from ..http.robots_parser import RobotsRules
 from ..http.urls import loc_of, quote_path
 from ..models import Site
 from ..options.table import Options
 from ..stores.base import Store
-from ..util import FaultLog, ForkSafeLock, WarnOnce, WorkerId, run_in_background
-from .protocol import DEFAULT_ENDPOINT, Answer, notify, outcome_of, request
+from ..util import FaultLog, ForkSafeLock, WarnOnce, WorkerId, resolve, run_in_background
 from .queue import RECORD_NAME, STATES, Queue, decoded_queue
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
+
+DEFAULT_ENDPOINT: Final = "https://api.indexnow.org/indexnow"
+"""One is enough: Bing, Yandex, Naver, Seznam and Yep tell each other."""
+
+TIMEOUT_SECONDS: Final = 10.0
+"""Seconds for a request in all, however slowly its answer comes."""
+
+MAX_ANSWER_BYTES: Final = 4096
 
 TICK_SECONDS: Final = 30
 """Seconds between two looks at what is to be sent."""
@@ -40,6 +53,53 @@ RENEWAL_SECONDS: Final = 2 * 60 * 60
 """The shortest time after which a refused key is replaced by another one."""
 
 _OWN_KEY: Final = re.compile("[0-9a-f]{32}")
+
+
+class Answer(NamedTuple):
+    """A response."""
+
+    status: int
+    """0 if there was none."""
+    body: bytes
+    """Its beginning; why there is no response, if there is none."""
+    retry_after: str = ""
+
+
+class _NoRedirect(HTTPRedirectHandler):
+    """A redirect is an answer: what is sent to one server is not for another one."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+_opener: Final = build_opener(_NoRedirect)
+
+
+def request(url: str, method: str = "GET", body: bytes | None = None) -> Answer:
+    """Request a URL that a setting names. It never raises, and takes `TIMEOUT_SECONDS` at most."""
+    answer = Future[Answer]()  # no timeout of a socket is for all of a request
+    run_in_background(partial(resolve, answer, partial(_request, url, method, body)))
+    try:
+        return answer.result(TIMEOUT_SECONDS)
+    except TimeoutError:
+        return Answer(0, f"it takes longer than {TIMEOUT_SECONDS:g} seconds".encode())
+
+
+def _request(url: str, method: str, body: bytes | None) -> Answer:
+    headers = {"User-Agent": PROBE_USER_AGENT, "Cache-Control": "no-cache"}
+    if body is not None:
+        headers["Content-Type"] = "application/json; charset=utf-8"
+    try:
+        try:
+            response: Any = _opener.open(Request(url, body, headers, method=method), timeout=2 * TIMEOUT_SECONDS)  # noqa: S310 # http(s)
+        except HTTPError as error:
+            response = error
+        with response:
+            return Answer(
+                response.status, response.read(MAX_ANSWER_BYTES), str(response.headers.get("Retry-After", ""))
+            )
+    except (OSError, HTTPException, ValueError) as error:
+        return Answer(0, str(error).encode("utf-8", "replace"))
 
 
 @dataclass(eq=False, kw_only=True)
@@ -240,24 +300,27 @@ class IndexNow:
         urls = [url for url in urls if url in public]
         if not urls:
             return True
-        answer = notify(self._endpoint, site.host, queue.key, _key_url(site, queue), urls)
-        outcome = outcome_of(answer)
-        if outcome == "received":
+        message = {"host": site.host, "key": queue.key, "keyLocation": _key_url(site, queue), "urlList": urls}
+        answer = request(self._endpoint, "POST", json.dumps(message).encode())
+        # A refusal of another kind is that of a proxy, or of a firewall.
+        is_refused = answer.status == 403 and answer.body.lstrip().startswith(b"{")
+        is_unchecked = is_refused and b"SiteVerificationNotCompleted" in answer.body
+        if answer.status == 200:
             queue.note(urls, now, is_done=True)
-            queue.succeed()
+            queue.state, queue.failures, queue.retry_at = "good", 0, 0
             self.sent += len(urls)
-        elif outcome == "invalid":
+        elif answer.status in (400, 422):
             queue.note(urls, now, is_done=len(urls) == 1, most=max(1, len(urls) // 2))
             if len(urls) == 1:
                 self._warn_once("invalid", "IndexNow does not take %s: %s", urls[0], _shown(answer))
-        elif outcome == "burnt":
+        elif is_refused and not is_unchecked:
             queue.state = "burnt"
             queue.pause(now, RENEWAL_SECONDS)
         else:
             queue.pause(now, retry_after_seconds(answer.retry_after, now))
-            if outcome == "wait":
+            if answer.status == 202 or is_unchecked:
                 queue.state = "verifying"
-            elif outcome == "limited":
+            elif answer.status == 429:
                 queue.state = "limited"
                 self._warn_once(
                     "limited", "IndexNow takes no more notices for now, and gets them later: %s", _shown(answer)
@@ -265,7 +328,7 @@ class IndexNow:
             else:
                 self._warn_once("failed", "IndexNow does not answer, and gets its notices later: %s", _shown(answer))
         self._save(site, queue)
-        return outcome in ("received", "invalid")
+        return answer.status in (200, 400, 422)
 
     def _load(self, site: Site) -> Queue:
         record = self._record = self.store.load(site.base_url, [RECORD_NAME]).get(RECORD_NAME)

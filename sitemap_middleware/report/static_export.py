@@ -22,8 +22,6 @@ NESTED_FOLDER: Final = "page"
 _MARK: Final = b'<meta name="generator" content="sitemap-middleware report">'
 """Begins every file of a report, so that those of an earlier one are recognised."""
 
-_MARK_BYTES: Final = 500
-
 
 def export_report(
     service: ServiceInspection,
@@ -53,14 +51,9 @@ def export_report(
         written.add(folder / file)
         on_progress(len(written), None)
     for earlier in {*folder.glob("*.html"), *(folder / NESTED_FOLDER).glob("*.html")} - written:
-        if _MARK in _beginning(earlier):
+        if _MARK in earlier.read_bytes():
             earlier.unlink()
     return len(written)
-
-
-def _beginning(file: Path) -> bytes:
-    with file.open("rb") as opened:
-        return opened.read(_MARK_BYTES)
 
 
 class _FileLinks:
