@@ -14,8 +14,8 @@ from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from django.conf import settings
 from django.contrib.auth import get_user
 from django.core.exceptions import MiddlewareNotUsed
-from django.core.handlers.asgi import ASGIHandler, ASGIRequest
-from django.core.handlers.wsgi import WSGIHandler, WSGIRequest
+from django.core.handlers.asgi import ASGIHandler
+from django.core.handlers.wsgi import WSGIHandler
 from django.core.signals import got_request_exception
 from django.db import close_old_connections
 from django.http import HttpRequest, HttpResponse, parse_cookie
@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 log: logging.Logger = logging.getLogger("sitemap_middleware")
 
 _FAULT: Final = "a request could not be looked at"
+
+_OWN: Final = "is_of_sitemap_middleware"
+"""The attribute of the middleware's own requests."""
 
 _TEST_CLIENT_UID: Final = "request-exception-"
 """How the `dispatch_uid` of the signal receivers of Django's test client begins."""
@@ -237,21 +240,9 @@ def http_response(response: Response) -> HttpResponse:
 # The middleware's own requests call `get_response` as a server calls an app.
 
 
-class _OwnRequest:
-    """Marks a request of the middleware itself."""
-
-
-class _OwnWSGIRequest(_OwnRequest, WSGIRequest):  # type: ignore[misc] # Django is untyped
-    pass
-
-
-class _OwnASGIRequest(_OwnRequest, ASGIRequest):  # type: ignore[misc] # Django is untyped
-    pass
-
-
 def _is_to_be_logged(record: logging.LogRecord) -> bool:
     """Whether Django is to log what it says of a request: no "Not Found: /robots.txt" that no visitor asked for."""
-    return record.levelno >= logging.ERROR or not isinstance(getattr(record, "request", None), _OwnRequest)
+    return record.levelno >= logging.ERROR or not hasattr(getattr(record, "request", None), _OWN)
 
 
 logging.getLogger("django.request").addFilter(_is_to_be_logged)
@@ -265,20 +256,20 @@ class _InnerApp:
         super().__init__()
 
     def load_middleware(self, *_: Any, **__: Any) -> None:
-        self._middleware_chain = self._inner_get_response
+        self._middleware_chain = self._respond
+
+    def _respond(self, request: HttpRequest) -> Any:
+        setattr(request, _OWN, True)
+        return self._inner_get_response(request)
 
 
 class _InnerWSGIApp(_InnerApp, WSGIHandler):  # type: ignore[misc] # Django is untyped
-    request_class = _OwnWSGIRequest
-
     def __call__(self, environ: Any, start_response: Any) -> Any:
         with _forgotten_by_test_client():
             return super().__call__(environ, start_response)
 
 
 class _InnerASGIApp(_InnerApp, ASGIHandler):  # type: ignore[misc] # Django is untyped
-    request_class = _OwnASGIRequest
-
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         with _forgotten_by_test_client():
             await super().__call__(scope, receive, send)
