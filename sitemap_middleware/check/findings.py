@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib.resources import files
@@ -67,23 +66,6 @@ FAMILIES: Final = tuple(
     for name, table in tomllib.loads(files(__package__).joinpath("rules.toml").read_text("utf-8")).items()
 )
 RULES: Final[dict[str, Rule]] = {rule.code: rule for family in FAMILIES for rule in family.rules}
-
-
-def ignored_codes(select: Iterable[str], ignore: Iterable[str]) -> set[str]:
-    """Return the codes that are not reported: those that are not selected, if any are, and those that are ignored.
-
-    Both may be named by their families. Raises `KeyError` for a name that is neither a code nor a family.
-    """
-    selected = {code for name in select for code in _codes(name)}
-    ignored = {code for name in ignore for code in _codes(name)}
-    return ignored | ({*RULES} - selected if selected else set())
-
-
-def _codes(name: str) -> list[str]:
-    codes = [rule.code for rule in RULES.values() if name in (rule.code, rule.family)]
-    if not codes:
-        raise KeyError(name)
-    return codes
 
 
 @dataclass(frozen=True, slots=True)

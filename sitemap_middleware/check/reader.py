@@ -60,14 +60,13 @@ class Element:
         return self.name.rpartition(_SEPARATOR)[0]
 
 
+@dataclass(eq=False)
 class Unreadable(Exception):
     """The rest of a document cannot be read: the problem says why, and the place where, if it is known."""
 
-    def __init__(self, problem: Problem, line: int = 0, column: int = 0) -> None:
-        super().__init__(problem[1])
-        self.problem = problem
-        self.line = line
-        self.column = column
+    problem: Problem
+    line: int = 0
+    column: int = 0
 
 
 def pieces_of(stream: io.BufferedIOBase, end: Problem | None, *, is_declared_gzip: bool) -> Iterator[bytes]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -127,7 +126,10 @@ class ClientSource:
             document = Document(run, listed, response.url)
             end = _failure_problem(response) if response.failure is not None else None
             document.check(io.BytesIO(response.body), is_declared_gzip=_coding(response).endswith("gzip"), end=end)
-            problems += _type_problems(response) if document.kind else ()
+            media_type = response.header("content-type").partition(";")[0].strip().lower()
+            if document.kind and not _SITEMAP_TYPE.fullmatch(media_type):
+                said = f"the media type is {quoted(media_type)}" if media_type else "the response has no Content-Type"
+                problems.append(("fetch-content-type", said))
         else:
             run.is_complete = False
         for problem in problems:
@@ -143,10 +145,3 @@ def _failure_problem(response: Response) -> Problem:
 
 def _coding(response: Response) -> str:
     return response.header("content-encoding").strip().lower()
-
-
-def _type_problems(response: Response) -> Iterator[Problem]:
-    media_type = response.header("content-type").partition(";")[0].strip().lower()
-    if not _SITEMAP_TYPE.fullmatch(media_type):
-        said = f"the media type is {quoted(media_type)}" if media_type else "the response has no Content-Type"
-        yield "fetch-content-type", said

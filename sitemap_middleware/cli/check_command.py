@@ -7,7 +7,7 @@ import contextlib
 import functools
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager
 from difflib import get_close_matches
 from pathlib import Path
@@ -17,7 +17,7 @@ import click
 
 from .. import __version__
 from ..check.clients import AppClient, Client, Fetch
-from ..check.findings import FAMILIES, RULES, Severity, ignored_codes, shortened
+from ..check.findings import FAMILIES, RULES, Severity, shortened
 from ..check.output import as_json as json_of
 from ..check.output import as_sarif, by_rule, summary, text_lines
 from ..check.run import DEFAULT_LIMIT, DEFAULT_MAX_DOCUMENTS, SAMPLE_PAGES, Pages, Run, Settings
@@ -75,13 +75,12 @@ def _unknown_rule(name: str) -> CommandError:
     return CommandError(f"{name!r} is neither the code of a rule nor a family of rules; {hint}")
 
 
-def _ignored(select: tuple[str, ...], ignore: tuple[str, ...]) -> set[str]:
-    """The codes that are not reported. Raises `CommandError` for a name that is neither a code nor a family."""
-    names = [[name.strip() for text in texts for name in text.split(",")] for texts in (select, ignore)]
-    try:
-        return ignored_codes(*names)
-    except KeyError as error:
-        raise _unknown_rule(error.args[0]) from None
+def _codes(texts: Iterable[str]) -> set[str]:
+    """The codes that the texts of an option name, one by one or by their families. Raises `CommandError`."""
+    names = {name.strip() for text in texts for name in text.split(",")}
+    for name in names - {known for rule in RULES.values() for known in (rule.code, rule.family)}:
+        raise _unknown_rule(name)
+    return {rule.code for rule in RULES.values() if {rule.code, rule.family} & names}
 
 
 @click.command()
@@ -191,7 +190,8 @@ def check(
         raise CommandError("--write-baseline needs --baseline FILE: that is what it writes")
     mode = Pages(pages) if pages else Pages.SAMPLE if _path_of_documents(app) is None else Pages.NONE
     earlier = None if baseline is None else {} if write_baseline else _lines(baseline)
-    settings = Settings(_ignored(select, ignore), limit, max_documents, mode, earlier)
+    ignored = _codes(ignore) | ({*RULES} - _codes(select) if select else set())
+    settings = Settings(ignored, limit, max_documents, mode, earlier)
     with (
         reporting_errors(),
         progress("documents and pages") as update,

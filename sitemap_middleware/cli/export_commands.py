@@ -22,7 +22,6 @@ from ..exceptions import SitemapError
 from ..http.messages import GENERATING_HEADER
 from ..http.urls import parse_base_url, quote_path
 from ..models import Site
-from ..report.request_handler import EXTRA_MISSING
 from ..stores.default import only_existing_files
 from . import terminal
 from .command_target import INSPECTION_WAIT_SECONDS, Target, open_target, reporting_errors
@@ -160,11 +159,9 @@ def report(app: Any, *, out: Path, as_json: bool, **options: Any) -> None:
 
     Needs the extra report.
     """
-    try:
-        from ..report.static_export import export_report
-    except ModuleNotFoundError as error:
-        raise CommandError(f"{EXTRA_MISSING} ({error})") from error
     with _started_app(app, "report", out, options) as (target, site), progress("files") as update:
+        from ..report.static_export import export_report  # needs the extra report
+
         target.running.client(site, INSPECTION_WAIT_SECONDS)(target.service.options.path, "identity")
         files = export_report(target.service, site, out, update, target.running.async_collector)
     if as_json:

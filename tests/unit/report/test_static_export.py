@@ -83,9 +83,9 @@ def test_a_folder_that_cannot_be_written_is_named(app: str, tmp_path: Path) -> N
 
 
 def test_without_the_extra_the_error_names_it(app: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "sitemap_middleware.report.static_export", None)
+    for name in ("static_export", "pages", "template_rendering"):
+        monkeypatch.delitem(sys.modules, f"sitemap_middleware.report.{name}", raising=False)
+    monkeypatch.setitem(sys.modules, "jinja2", None)
     answer = report(app)
     assert answer.exit_code == 2
-    assert 'the report needs the extra "report": pip install "sitemap-middleware[report]"' in " ".join(
-        answer.stderr.split()
-    )
+    assert 'the command needs jinja2: pip install "sitemap-middleware[report]"' in " ".join(answer.stderr.split())
