@@ -43,7 +43,7 @@ from .routing.current_routes import AppRoutes
 from .routing.framework_detection import framework_app, is_debug
 from .routing.hosts import SiteResolver
 from .stores.base import Store
-from .stores.breaker import GuardedStore, StoreClock
+from .stores.breaker import GuardedStore
 from .stores.default import FallbackStore, is_tested
 from .stores.sqlite import MemoryStore
 from .util import FaultLog
@@ -73,7 +73,6 @@ class SitemapService(ServiceInspection):
         self.log_fault: FaultLog = FaultLog()
         self._guarded_store = GuardedStore(store, options.clock)  # type: ignore[abstract] # it sets its methods itself
         self.site_resolver: SiteResolver = SiteResolver(self.app_routes, options)
-        self._store_clock = StoreClock(self._guarded_store, options.clock)
         buffer = ResponseBuffer(self._save, options.clock)
         self.tracker: Tracker = Tracker(buffer, options.clock, self.log_fault, self.ignore_reason)
         self.prober: Prober = Prober(self._guarded_store, options.clock, self._observe_own_request, self._may_request)
@@ -83,14 +82,17 @@ class SitemapService(ServiceInspection):
         self._policy = ListingPolicy(options, self.prober.failure_of)
         self._entries = EntryBuilder(options, self._policy, self.providers)
         self._publisher = Publisher(
-            self._entries, self._guarded_store, options, self._store_clock, on_loss=self._learn_again, ask=self._ask
+            entries=self._entries,
+            store=self._guarded_store,
+            options=options,
+            on_loss=self._learn_again,
+            ask=self._ask,
         )
         self._ingester = Ingester(
             app_routes=self.app_routes,
             store=self._guarded_store,
             providers=self.providers,
             options=options,
-            store_clock=self._store_clock,
             tracker=self.tracker,
             prober=self.prober,
             site_resolver=self.site_resolver,
@@ -105,7 +107,7 @@ class SitemapService(ServiceInspection):
         self.indexnow: IndexNow = IndexNow(
             options=options,
             store=self._guarded_store,
-            now=self._store_clock.now,
+            now=self._guarded_store.time,
             site=self.site_resolver.default_site,
             changes=self._publisher.changes,
             named=self.refresher.changed,
@@ -240,7 +242,7 @@ class SitemapService(ServiceInspection):
 
     def _learn_again(self, site: Site) -> None:
         """Learn again what the store has lost of a site."""
-        self.tracker.start_over()
+        self.tracker.sampler.forget_all()
         self.prober.forget(site)
 
     # The end of a process

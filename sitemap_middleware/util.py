@@ -13,6 +13,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from contextvars import Context
+from functools import partial
 from secrets import token_hex
 from typing import Any, Final, Generic, TypeVar
 
@@ -206,3 +207,10 @@ def resolve(future: Future[T], work: Callable[[], T]) -> None:
         future.set_result(work())
     except Exception as error:
         future.set_exception(error)
+
+
+def begin(work: Callable[[], T]) -> Future[T]:
+    """Do some work in the background; the future of its result."""
+    future: Future[T] = Future()
+    run_in_background(partial(resolve, future, work))
+    return future

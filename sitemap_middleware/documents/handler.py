@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable
-from concurrent.futures import Future, wait
+from concurrent.futures import wait
 from dataclasses import dataclass, replace
 from functools import partial
 from secrets import token_bytes
@@ -23,7 +23,7 @@ from ..protocol.value_checks import RESERVED_SECTIONS
 from ..routing.current_routes import AppRoutes
 from ..routing.hosts import SiteResolver
 from ..routing.route_table import GONE_SECTION, RouteTable
-from ..util import resolve, run_in_background
+from ..util import begin
 from .changes import PublicLocs
 from .feed import ATOM_TYPE, MAX_FEED_ENTRIES, atom
 from .no_sitemap_reasons import (
@@ -248,10 +248,8 @@ class SitemapHandler:
         last_good = self.publisher.sitemap(site).in_memory(path)
         if self.publisher.complete_routes(site, table, request):
             table = self.app_routes.reload()
-        prepare = partial(self._prepare, site, request)
 
-        def publish(prepared: tuple[RobotsRules, RefreshMarks]) -> Document | None:
-            rules, marks = prepared
+        def publish(rules: RobotsRules, marks: RefreshMarks) -> Document | None:
             if not self.has_pages(site):
                 if self.options.verify:
                     return None
@@ -260,12 +258,11 @@ class SitemapHandler:
 
         try:
             if last_good is None or request.is_of_test:
-                return publish(prepare())
-            found: Future[Document | None] = Future()
+                return publish(*self._prepare(site, request))
             if request.wait_seconds is None:
-                run_in_background(partial(resolve, found, lambda: publish(prepare())))
+                found = begin(lambda: publish(*self._prepare(site, request)))
             else:  # the app can be asked on this thread only
-                run_in_background(partial(resolve, found, partial(publish, prepare())))
+                found = begin(partial(publish, *self._prepare(site, request)))
             wait((found,), DEADLINE_SECONDS)
             return found.result() if found.done() else last_good
         except (StoreError, Unavailable) as error:  # the circuit breaker has logged a failure of the store
@@ -278,7 +275,7 @@ class SitemapHandler:
 
     def _prepare(self, site: Site, request: Request) -> tuple[RobotsRules, RefreshMarks]:
         """Save what was observed, and ask the app for what is not known; what `refresh` asked for, and robots.txt."""
-        self.publisher.look_for_loss(site)
+        self.publisher.states(site)  # before own requests fill a store again that has lost what it held
         self.flush()
         marks = self.refresher.load()
         # IndexNow sends what `changed` named only by rules that were read after the call.

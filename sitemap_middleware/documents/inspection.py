@@ -25,7 +25,7 @@ from ..options.table import Options
 from ..routing.current_routes import AppRoutes
 from ..routing.hosts import SiteResolver
 from ..stores.base import Store
-from ..stores.breaker import GuardedStore, StoreClock
+from ..stores.breaker import GuardedStore
 from .handler import SitemapHandler
 from .publisher import Publisher
 from .robots import RobotsTxt
@@ -49,7 +49,6 @@ class ServiceInspection:
     robots_txt: RobotsTxt
     sitemap_handler: SitemapHandler
     indexnow: IndexNow
-    _store_clock: StoreClock
     _publisher: Publisher
     _ingester: Ingester
 
@@ -145,7 +144,7 @@ class ServiceInspection:
 
     def snapshot(self, site: Site, store: Store) -> SiteSnapshot:
         """The inputs of a site's sitemap now, with its pages from this store."""
-        now = self._store_clock.now() if store is self._guarded_store else int(self.clock())
+        now = self._guarded_store.time() if store is self._guarded_store else int(self.clock())
         return SiteSnapshot(site, self.app_routes.reload(), store, self.robots_txt.cached_rules(site, store), now)
 
     def snapshot_now(self, site: Site) -> SiteSnapshot:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 from contextlib import suppress
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Final
 from urllib.parse import unquote
 
 from ..evidence.page_verdict import other_canonical
 from ..exceptions import StoreError
+from ..http.header_rules import printable
 from ..http.messages import GENERATING_HEADER
 from ..http.urls import canonical_hint
 from ..listing.route_report import unmatched_patterns
@@ -23,9 +25,6 @@ log: logging.Logger = logging.getLogger("sitemap_middleware")
 
 MAX_PAGES_CHECKED: Final = 200
 """If no page is listed, this many pages are checked for a canonical link to another URL."""
-
-MAX_LOGGED_HOST_CHARS: Final = 255
-"""Maximum length of an unknown Host in the log."""
 
 HIDDEN_SITE_REASON: Final = 'robots="%s" keeps this site out of search engines, so there is no sitemap.'
 
@@ -74,21 +73,18 @@ class BeingGenerated(Unavailable):
         super().__init__("it is being generated, try again in a moment")
 
 
+@dataclass(eq=False)
 class NoSitemapReasons:
     """Explains and logs why a site has no sitemap."""
 
-    def __init__(self, options: Options, store: Store) -> None:
-        self._options = options
-        self._checked_table: RouteTable | None = None
-        self._path = options.path
-        self._site = options.site
-        self._has_tenants = options.site_of_host is not None
-        self._store = store
-        self._warn_once = WarnOnce()
+    options: Options
+    store: Store
+    _checked_table: RouteTable | None = None
+    _warn_once: WarnOnce = field(default_factory=WarnOnce)
 
     def reason(self, site: Site, table: RouteTable) -> str:
         """The reason for clients."""
-        nothing = f"There is nothing to list in {self._path}"
+        nothing = f"There is nothing to list in {self.options.path}"
         if not table.routes:
             self.warn_of_no_routes(table)
             return f"{nothing}, and {_NO_ROUTES_REASON}"
@@ -113,7 +109,7 @@ class NoSitemapReasons:
 
     def warn_of_proxy_fix(self, proxy_middleware: Any) -> None:
         """Warn if a middleware such as ProxyFix, which reads a proxy's headers, runs inside this one and matters."""
-        if proxy_middleware is not None and (self._site is None or getattr(proxy_middleware, "x_prefix", None)):
+        if proxy_middleware is not None and (self.options.site is None or getattr(proxy_middleware, "x_prefix", None)):
             self._warn_once(
                 "proxy",
                 "%s runs inside SitemapMiddleware, which therefore sees neither the public host and scheme nor the"
@@ -123,26 +119,25 @@ class NoSitemapReasons:
 
     def warn_of_host(self, host: str) -> None:
         """Warn once that there is no sitemap for a host that no setting names. Any client may have invented it."""
-        if self._site is None and not self._has_tenants:
-            printable = "".join(char if char.isascii() and char.isprintable() else "?" for char in host)
+        if self.options.site is None and self.options.site_of_host is None:
             self._warn_once(
                 "host",
                 "no sitemap for the host '%s': it is not in allowed_hosts and base_url is not set;"
                 " set SITEMAP_BASE_URL, or pass base_url or allowed_hosts to SitemapMiddleware",
-                printable[:MAX_LOGGED_HOST_CHARS],
+                printable(host),
             )
 
     def warn_of_unmatched(self, table: RouteTable) -> None:
         """Warn of patterns in options that match no route, once each."""
         if table is not self._checked_table:
             self._checked_table = table
-            for _, reason in unmatched_patterns(self._options, table):
+            for _, reason in unmatched_patterns(self.options, table):
                 self._warn_once(reason, "%s", reason)
 
     def _page_with_other_canonical(self, site: Site) -> Page | None:
         """A page that would be listed if its canonical link did not name another URL; None if there is none."""
         with suppress(StoreError):
-            parts = self._store.parts(site.store_key)
-            pages = (page for number in parts for page in self._store.part(site.store_key, number))
+            parts = self.store.parts(site.store_key)
+            pages = (page for number in parts for page in self.store.part(site.store_key, number))
             return next(filter(other_canonical, islice(pages, MAX_PAGES_CHECKED)), None)
         return None

@@ -8,6 +8,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import Future, wait
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -24,9 +25,8 @@ from ..observe.refresh import RefreshMarks
 from ..options.table import Options
 from ..protocol.language_codes import X_DEFAULT
 from ..routing.route_table import RouteTable
-from ..stores.base import Store
-from ..stores.breaker import StoreClock
-from ..util import reset_after_fork, resolve, run_in_background
+from ..stores.breaker import GuardedStore
+from ..util import begin, reset_after_fork
 from . import xml
 from .changes import Change, is_good, page_lookup, settled
 from .no_sitemap_reasons import PROVIDER_FAILING_REASON, BeingGenerated, Unavailable
@@ -55,28 +55,21 @@ PAUSE_FACTOR: Final = 2
 """The pause after a part was rendered in the background, as a multiple of the time that it took."""
 
 
+@dataclass(kw_only=True, eq=False)
 class Publisher:
     """Makes the documents of all sites. Workers that share a store render in turn what none of them has rendered."""
 
-    def __init__(
-        self,
-        entries: EntryBuilder,
-        store: Store,
-        options: Options,
-        store_clock: StoreClock,
-        *,
-        on_loss: Callable[[Site], object],
-        ask: Callable[[Site, Iterable[str]], object],
-    ) -> None:
-        """`on_loss` is called when the store has lost what it held of a site; `ask` has decoded paths requested."""
-        self._entries = entries
-        self._store = store
-        self._options = options
-        self._clock = options.clock
-        self._store_clock = store_clock
-        self._on_loss = on_loss
-        self._ask = ask
-        self.saved_parts: SavedParts = SavedParts(store, store_clock.now, options.clock)
+    entries: EntryBuilder
+    store: GuardedStore
+    options: Options
+    on_loss: Callable[[Site], object]
+    """Called when the store has lost what it held of a site."""
+    ask: Callable[[Site, Iterable[str]], object]
+    """Has decoded paths requested."""
+
+    def __post_init__(self) -> None:
+        self._clock = self.options.clock
+        self.saved_parts: SavedParts = SavedParts(self.store, self.store.time, self._clock)
         self._sites: OrderedDict[str, SiteSitemap] = OrderedDict()
         self._closing = threading.Event()
         self._generation = 0
@@ -100,7 +93,7 @@ class Publisher:
         """What is known of the sitemap of a site."""
         sitemap = self._sites.get(site.base_url)
         if sitemap is None:
-            new = SiteSitemap(site.base_url, self._options.path, self.saved_parts)
+            new = SiteSitemap(site.base_url, self.options.path, self.saved_parts)
             sitemap = self._sites.setdefault(site.base_url, new)
             while len(self._sites) > MAX_SITES:
                 self._sites.popitem(last=False)
@@ -116,21 +109,16 @@ class Publisher:
         if sitemap is None or sitemap.checked is None:
             return None
         generation, at = sitemap.checked
-        is_fresh = generation == self._generation and 0 <= self._clock() - at < min(
-            FRESH_SECONDS, self._options.max_age
-        )
+        is_fresh = generation == self._generation and 0 <= self._clock() - at < min(FRESH_SECONDS, self.options.max_age)
         return sitemap.in_memory(path) if is_fresh else None
 
-    def look_for_loss(self, site: Site) -> None:
-        """Begin anew if the store has lost what it held of a site, before own requests fill it again.
+    def states(self, site: Site) -> Parts:
+        """The parts of a site in the store.
 
-        Raises `BeingGenerated`: the last good documents have what was lost.
+        Raises `BeingGenerated` if it has lost what it held since the last time, which the last good documents have.
         """
-        self._states(self.sitemap(site), site)
-
-    def _states(self, sitemap: SiteSitemap, site: Site) -> Parts:
-        """The parts of a site in the store. Raises `BeingGenerated` if it has lost what it held since the last time."""
-        earlier, states = sitemap.states, self._store.parts(site.store_key)
+        sitemap = self.sitemap(site)
+        earlier, states = sitemap.states, self.store.parts(site.store_key)
         sitemap.states = states
         newest = max((part.version for part in earlier.values()), default=0)
         # A version only grows, unless an earlier copy of the store took its place.
@@ -141,7 +129,7 @@ class Publisher:
                 " what was lost is learned again",
                 site.base_url,
             )
-            self._on_loss(site)
+            self.on_loss(site)
             raise BeingGenerated
         return states
 
@@ -152,9 +140,7 @@ class Publisher:
         jobs = self.sitemap(site).jobs
         if "routes" in jobs or not any(provider.examples for provider, _ in table.providers(site).values()):
             return False
-        job = jobs["routes"] = Future()
-        work = partial(self._entries.complete_routes, site, table, request.async_collector)
-        run_in_background(partial(resolve, job, work))
+        job = jobs["routes"] = begin(partial(self.entries.complete_routes, site, table, request.async_collector))
         wait((job,), FIRST_WAIT_SECONDS)
         return job.done()
 
@@ -172,7 +158,7 @@ class Publisher:
         if not sitemap.lock.acquire(timeout=FIRST_WAIT_SECONDS if is_first else WAIT_SECONDS):
             raise BeingGenerated
         try:
-            snapshot = SiteSnapshot(site, table, self._store, rules, self._store_clock.now(), request.async_collector)
+            snapshot = SiteSnapshot(site, table, self.store, rules, self.store.time(), request.async_collector)
             checked = self._generation, self._clock()
             self._refresh(sitemap, snapshot, request, marks)
             try:
@@ -193,9 +179,9 @@ class Publisher:
         """The changes of a site that count now, the oldest first, told or not; without those of values that the last
         look at the sitemap was to bring up to date, and did not. Raises `StoreError`.
         """
-        max_age = self._options.max_age
+        max_age = self.options.max_age
         known = self.saved_parts.load_changes(site.base_url, max_age, looked_at)
-        return settled(known, max_age, self._store_clock.now())
+        return settled(known, max_age, self.store.time())
 
     # Bringing the parts of a site up to date
 
@@ -204,20 +190,20 @@ class Publisher:
         store, site, now = snapshot.store, snapshot.site, self._clock()
         version = store.version(site.store_key)
         made_of = (version, snapshot.table, snapshot.rules.text, marks)
-        if sitemap.made_of == made_of and 0 <= now - sitemap.made_at < self._options.max_age:
+        if sitemap.made_of == made_of and 0 <= now - sitemap.made_at < self.options.max_age:
             return
-        states = self._states(sitemap, site)
-        context = self._entries.evaluation_context(snapshot, states, version)
+        states = self.states(site)
+        context = self.entries.evaluation_context(snapshot, states, version)
         sources = part_sources(
-            self._entries,
-            self._options.max_age,
+            self.entries,
+            self.options.max_age,
             context,
             states,
             marks,
-            ask=self._ask if self._options.keeps_changes else None,
+            ask=self.ask if self.options.keeps_changes else None,
         )
         names = [source.name for source in sources]
-        if self._options.keeps_changes:
+        if self.options.keeps_changes:
             self.saved_parts.list_parts(site.base_url, names)
         parts = sitemap.parts = self.saved_parts.load(site.base_url, names)
         read_at = [parts[source.name].at for source in sources if source.kind == "values" and source.name in parts]
@@ -235,7 +221,7 @@ class Publisher:
         found, is_linked = [parts[source.name] for source in sources if source.name in parts], True
         if any(document.name.startswith(xml.MARKED) for part in found for document in part.documents):
             found, is_linked = self._link(sitemap, found, snapshot, request)
-        gone = self._gone(sitemap, snapshot) if self._options.gone and any(part.documents for part in found) else None
+        gone = self._gone(sitemap, snapshot) if self.options.gone and any(part.documents for part in found) else None
         may_be_single = not (missing or snapshot.table.sections or gone)
         sitemap.list_documents(found, gone, may_be_single=may_be_single)
         if sitemap.failing and not sitemap.entry_count():
@@ -248,7 +234,7 @@ class Publisher:
     def _gone(self, sitemap: SiteSitemap, snapshot: SiteSnapshot) -> Part | None:
         """The part of the pages that were listed and are gone; None if there are none."""
         gone = [change for change in self.changes(snapshot.site) if change.kind == "gone"]
-        pages = page_lookup(self._entries.policy, snapshot)([change.loc for change in gone]) if gone else {}
+        pages = page_lookup(self.entries.policy, snapshot)([change.loc for change in gone]) if gone else {}
         # The store keeps a learned page that is gone for a day only.
         gone = [change for change in gone if change.loc in pages and not is_good(pages[change.loc])]
         if not gone:
@@ -269,12 +255,11 @@ class Publisher:
         """
         job, is_new = sitemap.linking, False
         if job is None or job.done():
-            job, is_new = Future(), True
-            sitemap.linking = job
-            x_default, at_once = self._options.x_default, request.is_of_test
+            x_default, at_once = self.options.x_default, request.is_of_test
             may_be_named = partial(self._may_be_named, snapshot)
             work = partial(self.saved_parts.link, sitemap.base_url, parts, x_default, may_be_named, at_once=at_once)
-            run_in_background(partial(resolve, job, work))
+            job, is_new = begin(work), True
+            sitemap.linking = job
         wait((job,), FIRST_WAIT_SECONDS)
         if not job.done():
             if sitemap.is_linked:
@@ -299,7 +284,7 @@ class Publisher:
         return code == X_DEFAULT and (page is None or 300 <= page.status < 400)
 
     def _is_due(self, source: PartSource, parts: Mapping[str, Part]) -> bool:
-        return source.is_due(parts.get(source.name), self._store_clock.now())
+        return source.is_due(parts.get(source.name), self.store.time())
 
     def _render_in_background(self, sitemap: SiteSitemap, due: Collection[PartSource], request: Request) -> None:
         """Render parts after this request, or at the same time, and wait a moment.
@@ -315,9 +300,7 @@ class Publisher:
                 continue
             job = sitemap.jobs.get(kind)
             if job is None or job.done():
-                job = sitemap.jobs[kind] = Future()
-                work = partial(self._render_all, sitemap, sources, self._closing)
-                run_in_background(partial(resolve, job, work))
+                job = sitemap.jobs[kind] = begin(partial(self._render_all, sitemap, sources, self._closing))
             waited.append(job)
         is_new = any(source.name not in sitemap.parts for source in due)
         wait(waited, FIRST_WAIT_SECONDS if request.is_of_test or is_new else WAIT_SECONDS)

@@ -33,7 +33,7 @@ from ..routing.current_routes import AppRoutes
 from ..routing.hosts import SiteResolver
 from ..routing.route_table import RouteTable
 from ..stores.base import UNLIMITED, Store
-from ..stores.breaker import StoreClock
+from ..stores.breaker import GuardedStore
 from ..util import BoundedCache, WarnOnce, in_pieces
 from .cleanup import Cleaner
 from .prober import CHECKS, Prober
@@ -91,10 +91,9 @@ class Ingester:
     """Turns captured responses into observations, and merges these into pages."""
 
     app_routes: AppRoutes
-    store: Store
+    store: GuardedStore
     providers: Providers
     options: Options
-    store_clock: StoreClock
     tracker: Tracker
     prober: Prober
     site_resolver: SiteResolver
@@ -117,7 +116,7 @@ class Ingester:
 
     def ingest(self, batch: list[CapturedResponse]) -> None:
         """Parse a batch of responses and merge them into the store. Raises `StoreError`."""
-        table, now = self.app_routes.reload(), self.store_clock.now()
+        table, now = self.app_routes.reload(), self.store.time()
         # The hosts of others are those of other sites by now.
         current = [response for response in batch if self.site_resolver.is_current(response.site, response.host)]
         current.sort(key=attrgetter("at"))  # of answers of one second, the last decides
@@ -144,7 +143,7 @@ class Ingester:
     def _observation(self, response: CapturedResponse, table: RouteTable, now: int) -> Observation | None:
         """Return what a response says at the store's time; None if it is not evidence."""
         if response.at > now + CLOCK_SKEW_SECONDS:
-            self.store_clock.warn_of_skew(response.at - now)
+            self.store.warn_of_skew(response.at - now)
             return None
         observation = self._parsed(response, table)
         digest = None if observation is None else observation.digest

@@ -100,24 +100,17 @@ class OwnRequest:
         return self.site.asked_as or self.site.host
 
 
+@dataclass(slots=True, eq=False)
 class RunningRequests:
     """The requests for pages of one site that run at the same time. Only one thread uses it."""
 
-    def __init__(
-        self,
-        live: Request,
-        site: Site,
-        hanging: list[OwnRequest],
-        on_response: Callable[[CapturedResponse], object],
-        on_failure: Callable[[str, Exception], object],
-    ) -> None:
-        """`hanging` has the requests of this process that hang: each takes a thread of the app."""
-        self._live = live
-        self._site = site
-        self._hanging = hanging
-        self._on_response = on_response
-        self._on_failure = on_failure
-        self._running: list[OwnRequest] = []
+    _live: Request
+    _site: Site
+    _hanging: list[OwnRequest]
+    """The requests of this process that hang: each takes a thread of the app."""
+    _on_response: Callable[[CapturedResponse], object]
+    _on_failure: Callable[[str, Exception], object]
+    _running: list[OwnRequest] = field(default_factory=list)
 
     def __bool__(self) -> bool:
         return bool(self._running)

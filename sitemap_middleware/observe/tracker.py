@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from ..evidence.observations import HTML_TYPES
@@ -52,20 +53,18 @@ class Exchange(Protocol):
         """The request, with what the app has made of its visitor by now."""
 
 
+@dataclass(slots=True, eq=False)
 class TrackedPage:
     """A page that was requested recently, under one host name and URL."""
 
-    __slots__ = ("_last", "_second", "is_foreign_host", "path", "site", "tracker")
-
-    def __init__(self, tracker: Tracker, site: Site, path: str, *, is_foreign_host: bool) -> None:
-        self.tracker: Tracker = tracker
-        self.site: Site = site
-        self.path: str = path
-        self.is_foreign_host: bool = is_foreign_host
-        self._last: tuple[Any, Any] | None = None
-        """Status and headers of the last response that was recorded at its start."""
-        self._second: float = 0.0
-        """The second in which it was recorded, in POSIX seconds."""
+    tracker: Tracker
+    site: Site
+    path: str
+    is_foreign_host: bool
+    _last: tuple[Any, Any] | None = None
+    """Status and headers of the last response that was recorded at its start."""
+    _second: float = 0.0
+    """The second in which it was recorded, in POSIX seconds."""
 
     def started(self, status: Any, headers: Any, exchange: Exchange) -> PassingResponse | None:
         """Observe the start of a response to a request for this page; return it if its body is to be read.
@@ -145,17 +144,12 @@ class Tracker:
 
     def track(self, key: RequestKey | None, site: Site, path: str, *, is_foreign_host: bool) -> TrackedPage:
         """The tracked page of a site's path, remembered by the key of the request if there is one."""
-        page = TrackedPage(self, site, path, is_foreign_host=is_foreign_host)
+        page = TrackedPage(self, site, path, is_foreign_host)
         if key is not None:
             if len(self.pages) >= MAX_TRACKED_PAGES:
                 self.forget()
             self.pages[key] = page
         return page
-
-    def start_over(self) -> None:
-        """Read the body of each page at its next response: the store has lost what was read of them."""
-        self.sampler.forget_all()
-        self.forget()
 
     def must_read(self, captured: CapturedResponse) -> bool:
         """Whether the body is to be read now. Bodies are read now and then, if they are HTML by their headers."""
@@ -165,38 +159,31 @@ class Tracker:
         return ResponseHeaders(captured.headers).media_type in HTML_TYPES and self.sampler.is_due(captured)
 
 
+@dataclass(slots=True, eq=False)
 class PassingResponse:
     """A response whose body is read. It is recorded when the body ends, and not at all if it fails before."""
 
-    __slots__ = ("_captured", "_chunks", "_size_bytes", "_tracker")
-
-    def __init__(self, tracker: Tracker, captured: CapturedResponse) -> None:
-        self._tracker = tracker
-        self._captured: CapturedResponse | None = captured
-        self._chunks: list[bytes] = []
-        self._size_bytes = 0
+    _tracker: Tracker
+    _captured: CapturedResponse | None
+    _body: bytearray = field(default_factory=bytearray)
 
     def on_chunk(self, chunk: Any) -> None:
         """Keep a part of the body. The response is recorded as soon as that makes it complete, or too long."""
         if self._captured is None:
             return
-        if type(chunk) is not bytes:
-            if not isinstance(chunk, bytes | bytearray | memoryview):
-                self.on_skipped_body()  # the server will refuse the chunk, too
-                return
-            chunk = bytes(chunk)  # a copy: the app may reuse its buffer
-        self._chunks.append(chunk)
-        self._size_bytes += len(chunk)
+        if not isinstance(chunk, bytes | bytearray | memoryview):
+            self.on_skipped_body()  # the server will refuse the chunk, too
+            return
+        self._body += chunk
         # Not at the end of the iteration: a test client, or an endless body, may not get there.
-        if self._size_bytes > MAX_HTML_BYTES or self._size_bytes == content_length(self._captured.headers):
+        if len(self._body) > MAX_HTML_BYTES or len(self._body) == content_length(self._captured.headers):
             self.on_end()
 
     def on_end(self) -> None:
         """Record the response: the whole body has been sent."""
         if self._captured is not None:
-            body = b"".join(self._chunks)
-            self._captured.is_truncated = len(body) > MAX_HTML_BYTES
-            self._captured.body = body[:KEPT_BODY_BYTES] if self._captured.is_truncated else body
+            self._captured.is_truncated = len(self._body) > MAX_HTML_BYTES
+            self._captured.body = bytes(self._body[:KEPT_BODY_BYTES] if self._captured.is_truncated else self._body)
             self._record()
 
     def on_skipped_body(self) -> None:
@@ -213,7 +200,6 @@ class PassingResponse:
 
     def _record(self) -> None:
         captured, self._captured = self._captured, None
-        self._chunks.clear()
         if captured is not None:
             self._tracker.buffer.record(captured)
 

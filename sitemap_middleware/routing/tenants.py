@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextvars import Context
 from dataclasses import replace
+from functools import partial
 from typing import Final, NamedTuple
 
 from ..models import Site
-from ..util import BoundedCache, ForkSafeLock, WarnOnce, is_on_event_loop, reset_after_fork, run_in_background
+from ..util import BoundedCache, WarnOnce, is_on_event_loop, reset_after_fork, run_in_background
 
 KEPT_SECONDS: Final = 60
 """Seconds for which an answer is used, also that a host is no site's."""
@@ -23,8 +24,8 @@ MAX_REFUSED_HOSTS: Final = 1000
 KEPT_ON_FAILURE_SECONDS: Final = 60 * 60
 """Seconds for which the last answer is used while the function fails."""
 
-MAX_WAITING_HOSTS: Final = 100
-"""Hosts that wait until the function is asked in the background. Others wait for their next request."""
+MAX_ASKED_HOSTS: Final = 10
+"""Hosts for which the function is asked in the background at one time. Others wait for their next request."""
 
 
 class _Answer(NamedTuple):
@@ -45,13 +46,12 @@ class Tenants:
         self._sites = BoundedCache[str, _Answer](MAX_HOSTS)
         self._refused = BoundedCache[str, _Answer](MAX_REFUSED_HOSTS)
         self._warn_once = WarnOnce()
-        self._lock = ForkSafeLock()
         self.reset_after_fork()
         reset_after_fork(self)
 
     def reset_after_fork(self) -> None:
-        """In a forked child: the parent's thread does not ask for the hosts that wait."""
-        self._waiting: dict[str, None] = {}
+        """In a forked child: the parent's threads do not ask here."""
+        self._asked = set[str]()
 
     def site(self, host: str, *, may_block: bool = False) -> Site | None:
         """The site of a normalized host, without its root path; None if it is no site's, or nobody knows yet.
@@ -73,7 +73,9 @@ class Tenants:
         if kept is not None and 0 <= now - kept.asked_at < KEPT_SECONDS:
             return kept
         if not may_block and is_on_event_loop():
-            self._ask_in_background(host)
+            if host not in self._asked and len(self._asked) < MAX_ASKED_HOSTS:
+                self._asked.add(host)
+                run_in_background(partial(self._ask, host))
             return None
         try:
             answer = _Answer(Context().run(self._site_of_host, host), now, now)  # empty: the answer is for everyone
@@ -93,20 +95,8 @@ class Tenants:
         (self._sites if is_tenant else self._refused).put(host, answer)
         return answer
 
-    def _ask_in_background(self, host: str) -> None:
-        with self._lock:
-            if host in self._waiting or len(self._waiting) >= MAX_WAITING_HOSTS:
-                return
-            self._waiting[host] = None
-            if len(self._waiting) > 1:
-                return  # a thread asks already
-        run_in_background(self._ask_for_waiting)
-
-    def _ask_for_waiting(self) -> None:
+    def _ask(self, host: str) -> None:
         try:
-            while hosts := list(self._waiting):
-                for host in hosts:
-                    self.site(host)
-                    self._waiting.pop(host, None)
+            self.site(host)
         finally:
-            self._waiting.clear()
+            self._asked.discard(host)

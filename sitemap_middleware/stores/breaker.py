@@ -1,4 +1,4 @@
-"""The store as the service uses it: a circuit breaker before it, and its clock.
+"""The store as the service uses it: with its clock, and a circuit breaker before it.
 
 The breaker logs an outage once, and does not wait for a store that hangs. Each operation has a state of its own: the
 rights of an account may refuse one, and let others work. After a call that failed slowly, calls of the operation fail
@@ -44,7 +44,12 @@ class _Outage:
 
 
 class GuardedStore(Store):
-    """A store behind a circuit breaker, with the same methods. It has no lock: dicts are atomic."""
+    """A store behind a circuit breaker, with the same methods, and the time by which evidence is dated and pages are
+    forgotten. It has no lock: dicts are atomic.
+
+    All workers agree on the time: a database server has a clock, which is used unless the option `clock` replaces the
+    system's. An SQLite file or the process's memory has none: then the process's clock is used.
+    """
 
     def __init__(self, store: Store, clock: Callable[[], float]) -> None:
         """`clock` returns POSIX seconds."""
@@ -59,6 +64,10 @@ class GuardedStore(Store):
         self._logged: _Outage | None = None
         """The outage that was logged last."""
         self._logged_at = -MIN_LOG_INTERVAL_SECONDS
+        self._has_clock = hasattr(store, "now") and clock is time.time
+        self._offset = 0.0
+        self._measured_at = -float(MEASUREMENT_SECONDS)
+        self._warn_once = WarnOnce()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)  # what a store offers besides
@@ -100,28 +109,13 @@ class GuardedStore(Store):
             error,
         )
 
-
-class StoreClock:
-    """The time by which evidence is dated and pages are forgotten, so that all workers agree.
-
-    A database server has a clock, which is used unless the option `clock` replaces the system's. An SQLite file or the
-    process's memory has none: then the process's clock is used.
-    """
-
-    def __init__(self, store: Store, clock: Callable[[], float]) -> None:
-        self._clock = clock
-        self._store_now: Callable[[], float] | None = getattr(store, "now", None) if clock is time.time else None
-        self._offset = 0.0
-        self._measured_at = -float(MEASUREMENT_SECONDS)
-        self._warn_once = WarnOnce()
-
-    def now(self) -> int:
+    def time(self) -> int:
         """The store's time in POSIX seconds; the process's if the store has no clock."""
         process_time = self._clock()
-        if self._store_now is not None and not 0 <= process_time - self._measured_at < MEASUREMENT_SECONDS:
+        if self._has_clock and not 0 <= process_time - self._measured_at < MEASUREMENT_SECONDS:
             self._measured_at = process_time
             try:
-                self._offset = self._store_now() - process_time
+                self._offset = self.now() - process_time
             except StoreError as error:
                 log.debug("the store's clock cannot be read: %s", error)
             if abs(self._offset) > CLOCK_SKEW_SECONDS:
