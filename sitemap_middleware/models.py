@@ -217,11 +217,6 @@ class Route:
             return self.host == host
         return (self.host is None or is_one_of(host, (self.host,))) and not is_one_of(host, self.except_hosts)
 
-    @property
-    def is_for_many_hosts(self) -> bool:
-        """Whether it answers on more than one host."""
-        return self.host is None or self.host.startswith("*")
-
 
 class Page(NamedTuple):
     """Everything known about one URL, merged from its observations."""

@@ -91,7 +91,7 @@ class SitemapHandler:
         if section in table.section_documents or (section == GONE_SECTION and self.options.gone):
             return True
         # Only the first document of a section that has a name of its own has no number.
-        return number is not None and (section in RESERVED_SECTIONS or section in table.provider_names)
+        return number is not None and (section in RESERVED_SECTIONS or section in table.provider_names.values())
 
     def handles(self, request: Request) -> bool:
         """Whether the middleware may answer this request, by its method and path. It costs almost nothing."""

@@ -18,8 +18,10 @@ _CONCLUSIVE_STATUSES: Final = frozenset({300, 301, 302, 303, 307, 308, 401, 402,
 
 NOINDEX_HEADER_REFUSAL: Final = "its X-Robots-Tag says noindex"
 NOINDEX_META_REFUSAL: Final = "its robots meta tag says noindex"
-_CANONICAL_REFUSAL: Final = "its canonical URL is another: "
-_REFRESH_REFUSAL: Final = "it leads to another page at once: "
+CANONICAL_REFUSAL: Final = "its canonical URL is another: "
+REFRESH_REFUSAL: Final = "it leads to another page at once: "
+"""How refusals begin that end with the URL: of its canonical link (RFC 6596), or of an instant refresh, which search
+engines treat as a redirect."""
 
 
 class Observation(NamedTuple):
@@ -103,22 +105,12 @@ def at_merge(observation: Observation, now: int) -> Observation:
     return observation.undated()
 
 
-def refresh_refusal(target: str) -> str:
-    """Why a page with an instant refresh, which search engines treat as a redirect, is not listed."""
-    return f"{_REFRESH_REFUSAL}{target}"
-
-
-def canonical_refusal(canonical: str) -> str:
-    """Why a page that names another URL as canonical (RFC 6596) is not listed."""
-    return f"{_CANONICAL_REFUSAL}{canonical}"
-
-
 def refusal_kind(refusal: str) -> str:
     """The refusal without the URL that it names."""
-    starts = [start for start in (_CANONICAL_REFUSAL, _REFRESH_REFUSAL) if refusal.startswith(start)]
+    starts = [start for start in (CANONICAL_REFUSAL, REFRESH_REFUSAL) if refusal.startswith(start)]
     return starts[0].removesuffix(": ") if starts else refusal
 
 
 def refused_canonical(refusal: str) -> str | None:
     """The other URL that a page with this refusal names as canonical; None if that is not the reason."""
-    return refusal.removeprefix(_CANONICAL_REFUSAL) if refusal.startswith(_CANONICAL_REFUSAL) else None
+    return refusal.removeprefix(CANONICAL_REFUSAL) if refusal.startswith(CANONICAL_REFUSAL) else None

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from email.utils import parsedate_to_datetime
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from ..models import RawHeaders
 from .dates import SECONDS_PER_DAY, timestamp_of
@@ -19,8 +19,6 @@ _LINK: Final = re.compile(r"<([^<>]*)>((?:[^,<\"]|\"(?:[^\"\\]|\\.?)*+(?:\"|\Z))
 """A link's target and parameters. An unclosed quote extends to the end, so that matching takes linear time."""
 _REL: Final = re.compile(r";\s*rel\s*=\s*(?:\"([^\"]*)\"|([^\s;,]+))", re.IGNORECASE)
 _PRIVATE: Final = re.compile(r"(?:,|^)\s*private\s*(?:[,=]|$)", re.IGNORECASE)
-
-_TEXT_TYPES: Final = (str, bytes, bytearray)
 
 _SEND_FILE_HEADERS: Final = frozenset(
     {"x-sendfile", "x-sendfile2", "x-accel-redirect", "x-lighttpd-send-file", "x-litespeed-location"}
@@ -55,11 +53,8 @@ class ResponseHeaders:
 
     def __init__(self, headers: RawHeaders) -> None:
         self._values: dict[str, list[str]] = {}
-        pairs: Sequence[Any] = headers
-        for pair in pairs:
-            # Anything but a name and a value that an app puts among its headers is left to the server.
-            if len(pair) == 2 and isinstance(pair[0], _TEXT_TYPES) and isinstance(pair[1], _TEXT_TYPES):
-                self._values.setdefault(_text(pair[0]).lower(), []).append(_text(pair[1][:_MAX_VALUE_CHARS]))
+        for name, value in headers:
+            self._values.setdefault(_text(name).lower(), []).append(_text(value[:_MAX_VALUE_CHARS]))
 
     def get_all(self, name: str) -> Sequence[str]:
         return self._values.get(name, ())
@@ -130,7 +125,7 @@ class ResponseHeaders:
         return found
 
 
-def _text(raw: str | bytes | bytearray) -> str:
+def _text(raw: str | bytes) -> str:
     return raw if isinstance(raw, str) else raw.decode("latin-1")
 
 

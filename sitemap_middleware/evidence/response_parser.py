@@ -16,12 +16,12 @@ from ..http.urls import is_page_url, is_same_page, is_same_path, own_paths, path
 from .dates import parse_last_modified
 from .html_facts import HtmlFacts, is_text, parse_html
 from .observations import (
+    CANONICAL_REFUSAL,
     HTML_TYPES,
     INDEXABLE_TYPES,
     NOINDEX_META_REFUSAL,
+    REFRESH_REFUSAL,
     Observation,
-    canonical_refusal,
-    refresh_refusal,
 )
 from .response_headers import ResponseHeaders
 from .shown_facts import NOTHING, Wanted, facts
@@ -150,10 +150,10 @@ def _refusal(
     if said:
         return said
     if refresh is not None and not is_own_url(refresh):
-        return refresh_refusal(refresh)
+        return f"{REFRESH_REFUSAL}{refresh}"
     for canonical in canonicals:
         if not is_own_url(canonical) and is_page_url(loc, canonical):
-            return canonical_refusal(canonical[:_MAX_URL_CHARS])
+            return f"{CANONICAL_REFUSAL}{canonical[:_MAX_URL_CHARS]}"
     return ""
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import chain, takewhile
+from itertools import chain
 from typing import Final, NamedTuple
 from urllib.parse import unquote
 
@@ -12,13 +12,11 @@ from ..evidence.soft_404 import equal_groups, find_equal_pages
 from ..http.messages import AsyncCollector
 from ..http.robots_parser import RobotsRules
 from ..http.urls import path_digest, quote_path
-from ..models import Page, Provider, Route, Site
+from ..models import Page, Route, Site
 from ..options.entry import Entry
 from ..routing.route_table import RouteTable
 from ..stores.base import UNLEARNED_PART, Store
 from ..util import in_pieces
-from .provider_items import ProviderReport
-from .provider_reader import Providers
 
 PIECE_PAGES: Final = 250
 """Pages of a part that are worked on at a time, each step in less than a millisecond."""
@@ -56,36 +54,6 @@ class Candidate(NamedTuple):
     """Its loc, if it is a page of a named section."""
     equal_page: str | None = None
     """The path of the page of its part that has the same content and is listed instead, if there is one."""
-
-
-def provider_candidates(
-    snapshot: SiteSnapshot, providers: Providers, provider: Provider, routes: Sequence[Route], report: ProviderReport
-) -> Iterator[Candidate]:
-    """The pages that a provider enumerates of its routes, each once. Raises `ValuesError` if the provider fails.
-
-    A view may also have static routes, by default parameters. They follow at the end, unless the provider gives them.
-    Of two providers of Django's `Sitemap` classes, the first has the pages that both give.
-    """
-    site, table = snapshot.site, snapshot.table
-    before = takewhile(lambda other: other[0] is not provider, table.providers(site).values())
-    earlier = [other for other in before if other[0].examples and provider.examples]
-    for other, its_routes in earlier:
-        providers.complete(site, other, its_routes, snapshot.async_collector)
-    static = {route.path: route for route in table.static(site) if route.settings.values is provider}
-    for pages in providers.pages(site, provider, routes, snapshot.async_collector, report):
-        observed = snapshot.find_pages([page.path for page in pages])
-        for path, route, entry, loc in pages:
-            decoded = decode_path(path)
-            if any(providers.gave(site, other, path) for other, _ in earlier):
-                continue
-            if loc is not None:
-                if (owner := table.find_route(site, decoded)) is None:
-                    yield Candidate(path, route, None, entry=entry, loc=loc)
-                else:
-                    report.skip(loc, f"it is a page of the app's own route {owner.path}, which is listed as such")
-            elif decoded in static or not table.is_static(site, decoded):  # else it is a page of another view
-                yield Candidate(path, static.pop(decoded, route), observed.get(path), entry=entry)
-    yield from with_pages(snapshot, static.values())
 
 
 def learned_candidates(snapshot: SiteSnapshot, pages: Collection[Page]) -> Iterator[Candidate]:

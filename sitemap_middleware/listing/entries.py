@@ -10,7 +10,7 @@ from contextvars import Context
 from datetime import date
 from functools import partial
 from hashlib import blake2b
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Final
 
 from ..evidence.dates import w3c
@@ -31,7 +31,6 @@ from .candidates import (
     SiteSnapshot,
     decode_path,
     learned_candidates,
-    provider_candidates,
     with_pages,
 )
 from .extended_entries import NO_SOURCES, extended, shown_extensions
@@ -94,8 +93,34 @@ class EntryBuilder:
     def provider_candidates(
         self, context: EvaluationContext, provider: Provider, routes: Sequence[Route], report: ProviderReport
     ) -> Iterator[Candidate]:
-        """The candidates of a provider; the report is filled meanwhile. Raises `ValuesError` if the provider fails."""
-        return provider_candidates(context.snapshot, self._providers, provider, routes, report)
+        """The pages that a provider enumerates of its routes, each once; the report is filled meanwhile.
+
+        A view may also have static routes, by default parameters. They follow at the end, unless the provider gives
+        them. Of two providers of Django's `Sitemap` classes, the first has the pages that both give.
+
+        Raises `ValuesError` if the provider fails.
+        """
+        snapshot, providers = context.snapshot, self._providers
+        site, table = snapshot.site, snapshot.table
+        before = takewhile(lambda other: other[0] is not provider, table.providers(site).values())
+        earlier = [other for other in before if other[0].examples and provider.examples]
+        for other, its_routes in earlier:
+            providers.complete(site, other, its_routes, snapshot.async_collector)
+        static = {route.path: route for route in table.static(site) if route.settings.values is provider}
+        for pages in providers.pages(site, provider, routes, snapshot.async_collector, report):
+            observed = snapshot.find_pages([page.path for page in pages])
+            for path, route, entry, loc in pages:
+                decoded = decode_path(path)
+                if any(providers.gave(site, other, path) for other, _ in earlier):
+                    continue
+                if loc is not None:
+                    if (owner := table.find_route(site, decoded)) is None:
+                        yield Candidate(path, route, None, entry=entry, loc=loc)
+                    else:
+                        report.skip(loc, f"it is a page of the app's own route {owner.path}, which is listed as such")
+                elif decoded in static or not table.is_static(site, decoded):  # else it is a page of another view
+                    yield Candidate(path, static.pop(decoded, route), observed.get(path), entry=entry)
+        yield from with_pages(snapshot, static.values())
 
     def complete_routes(self, site: Site, table: RouteTable, async_collector: AsyncCollector | None = None) -> None:
         """Read the providers that this process has not read and whose routes match no path before they are read."""
@@ -126,16 +151,19 @@ class EntryBuilder:
     def route_entries(self, context: EvaluationContext, section: str | None) -> Iterator[SitemapUrl]:
         """The entries of the static routes of a section, or of none, in the order of their paths."""
         section_of = context.snapshot.table.section_of
-        candidates = self.route_candidates(context)
-        return self._entries(context, (found for found in candidates if section_of(found.route) == section))
+        candidates = [found for found in self.route_candidates(context) if section_of(found.route) == section]
+        return (entry for _, entry in self._listed(context, candidates))
 
     def provider_entries(
         self, context: EvaluationContext, provider: Provider, routes: Sequence[Route]
     ) -> Generator[SitemapUrl]:
         """The entries of the pages that a provider enumerates. Raises `ValuesError` if the provider fails."""
         report = ProviderReport()
-        yield from self._entries(context, self.provider_candidates(context, provider, routes, report))
-        self._warn_of_items(provider, report)
+        for _, entry in self._listed(context, self.provider_candidates(context, provider, routes, report)):
+            yield entry
+        if report.skipped:
+            place, messages = provider.place, "; ".join(report.messages())
+            self._warn_once(f"values of {place}", "of the values of %s, %s", place, messages)
         self._skipped.put((context.snapshot.site.base_url, provider.place), report.skipped)
 
     def learned_entries(
@@ -209,9 +237,6 @@ class EntryBuilder:
         loc, _ = self.policy.evaluate(context, Candidate(path, route, page, entry))
         return page if loc is not None else None
 
-    def _entries(self, context: EvaluationContext, candidates: Iterable[Candidate]) -> Iterator[SitemapUrl]:
-        return (entry for _, entry in self._listed(context, candidates))
-
     def _listed(
         self, context: EvaluationContext, candidates: Iterable[Candidate]
     ) -> Iterator[tuple[Candidate, SitemapUrl]]:
@@ -263,20 +288,9 @@ class EntryBuilder:
         )
         return blake2b(repr(inputs).encode(), digest_size=8).hexdigest()
 
-    # Counts and warnings
-
     def skipped_items(self) -> int:
         """The number of items that make no page, in the latest enumerations of all providers."""
         return sum(self._skipped.values())
-
-    def _warn_of_items(self, provider: Provider, report: ProviderReport) -> None:
-        if report.skipped:
-            self._warn_once(
-                f"values of {provider.place}",
-                "of the values of %s, %s",
-                provider.place,
-                "; ".join(report.messages()),
-            )
 
 
 def _hub_paths(routes: Iterable[Route]) -> frozenset[str]:

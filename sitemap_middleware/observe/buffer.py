@@ -36,21 +36,14 @@ SHUTDOWN_TIMEOUT_SECONDS: Final = 5.0
 class ResponseBuffer:
     """Takes captured responses on the request path, and hands them in batches to a function on a background thread."""
 
-    def __init__(
-        self,
-        save: Callable[[list[CapturedResponse]], None],
-        clock: Callable[[], float],
-        *,
-        capacity: int = MAX_PENDING_RESPONSES,
-        interval: float = FLUSH_INTERVAL_SECONDS,
-    ) -> None:
+    def __init__(self, save: Callable[[list[CapturedResponse]], None], clock: Callable[[], float]) -> None:
         """`save` saves a batch, which may be empty. If it raises, the batch stays pending."""
         self.seen: int = 0
         self.dropped: int = 0
         self._save = save
         self._clock = clock
-        self._capacity = capacity
-        self.interval: float = interval
+        self.capacity: int = MAX_PENDING_RESPONSES
+        self.interval: float = FLUSH_INTERVAL_SECONDS
         self._flush_lock = ForkSafeLock()
         self._start_lock = ForkSafeLock()
         self.reset_after_fork()
@@ -95,7 +88,7 @@ class ResponseBuffer:
         """Keep a response, in place of an earlier one under this key, if there is room; return whether there was."""
         before = self._pending.get(key)
         body_bytes = self._body_bytes + len(captured.body or b"") - len((before and before.body) or b"")
-        if (before is None and len(self._pending) >= self._capacity) or body_bytes > MAX_PENDING_BODY_BYTES:
+        if (before is None and len(self._pending) >= self.capacity) or body_bytes > MAX_PENDING_BODY_BYTES:
             return False
         self._pending[key], self._body_bytes = captured, body_bytes
         return True

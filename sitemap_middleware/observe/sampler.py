@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from ..evidence.response_headers import ResponseHeaders
 from ..http.captured_response import CapturedResponse
-from ..models import RawHeaders
 from ..util import BoundedCache
 
 MIN_SAMPLE_INTERVAL_SECONDS: Final = 5.0
@@ -20,9 +20,6 @@ next response. Schedules expire after a quarter of an hour, in which few workers
 PageKey = tuple[str, str]
 """`CapturedResponse.page_key`."""
 
-_Described = tuple[str | bytes | None, str | bytes | None]
-"""Content-Length and Content-Type, as the app wrote them."""
-
 
 @dataclass(slots=True)
 class SampleSchedule:
@@ -30,8 +27,8 @@ class SampleSchedule:
 
     due_at: float = 0.0
     interval: float = MIN_SAMPLE_INTERVAL_SECONDS
-    described: _Described = (None, None)
-    """Length and type of the last reading."""
+    described: tuple[str, str] = ("", "")
+    """Content-Length and Content-Type of the last reading."""
     digest: int | None = None
 
 
@@ -46,14 +43,14 @@ class BodySampler:
         self._schedules = BoundedCache[int, SampleSchedule](MAX_SAMPLED_PAGES)
         """By the hash of the page's key, which takes a third of the memory. Clients cannot predict these hashes."""
 
-    def is_due(self, captured: CapturedResponse) -> bool:
+    def is_due(self, captured: CapturedResponse, headers: ResponseHeaders) -> bool:
         """Whether a body is to be read: the last reading is not recent, or had another length or type.
 
         If so, the next one is scheduled: of responses at the same time one is read.
         """
         schedule = self._schedules.get(hash(captured.page_key)) or SampleSchedule()
         is_recent = schedule.due_at - MAX_SAMPLE_INTERVAL_SECONDS <= captured.at < schedule.due_at
-        described = _described(captured.headers)
+        described = headers.get_last("content-length"), headers.get_last("content-type")
         if is_recent and described == schedule.described:
             return False
         schedule.due_at, schedule.described = captured.at + schedule.interval, described
@@ -79,24 +76,3 @@ class BodySampler:
                 schedule.due_at -= schedule.interval - MIN_SAMPLE_INTERVAL_SECONDS
                 schedule.interval = MIN_SAMPLE_INTERVAL_SECONDS
             schedule.digest = digest
-
-
-def content_length(headers: RawHeaders) -> int | None:
-    """The bytes that a body has by its Content-Length; None if that is missing, or not a number."""
-    length, _ = _described(headers)
-    try:
-        return None if length is None else int(length)
-    except ValueError:
-        return None
-
-
-def _described(headers: RawHeaders) -> _Described:
-    """The Content-Length and the Content-Type of a response, by their names in any case."""
-    length: str | bytes | None = None
-    media_type: str | bytes | None = None
-    for name, value in headers:
-        if len(name) == len("content-type") and name.lower() in ("content-type", b"content-type"):
-            media_type = value
-        elif len(name) == len("content-length") and name.lower() in ("content-length", b"content-length"):
-            length = value
-    return length, media_type

@@ -6,7 +6,6 @@ in whole seconds, so it adds nothing.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
@@ -20,7 +19,7 @@ from ..http.request_filter import IGNORE_REASONS
 from ..models import Site
 from ..util import FaultLog, reset_after_fork
 from .buffer import ResponseBuffer
-from .sampler import BodySampler, content_length
+from .sampler import BodySampler
 
 MAX_TRACKED_PAGES: Final = 1000
 """Keys of requests. If there are more, all are dropped; those of popular pages soon return."""
@@ -85,15 +84,17 @@ class TrackedPage:
         captured = self._captured(status, headers, request, now)
         if captured is None:
             return None
-        if tracker.must_read(captured):
-            return PassingResponse(tracker, captured)
+        parsed = ResponseHeaders(captured.headers)
+        if tracker.must_read(captured, parsed):
+            return PassingResponse(tracker, captured, parsed.get_last("content-length"))
         tracker.buffer.record(captured)
         self._last, self._second = (status, captured.headers), now // 1.0
         return None
 
     def _captured(self, raw_status: Any, headers: Any, request: Request, now: float) -> CapturedResponse | None:
         """The response as it is recorded; None if it says nothing about the page."""
-        status, routing_headers = status_code(raw_status), request.routing_headers(self.site)
+        status = int(raw_status[:3] if isinstance(raw_status, str) else raw_status)  # of WSGI, a line
+        routing_headers = request.routing_headers(self.site)
         if status not in OBSERVED_STATUSES or not _are_rereadable(headers):
             return None  # headers that can be read only once are left to the server
         if sum(len(name) + len(value) for name, value in routing_headers) > _MAX_ROUTING_HEADERS_CHARS:
@@ -151,12 +152,12 @@ class Tracker:
             self.pages[key] = page
         return page
 
-    def must_read(self, captured: CapturedResponse) -> bool:
+    def must_read(self, captured: CapturedResponse, headers: ResponseHeaders) -> bool:
         """Whether the body is to be read now. Bodies are read now and then, if they are HTML by their headers."""
         if captured.status != 200:  # the page that it answers with later may be another one
             self.sampler.forget(captured.page_key)
             return False
-        return ResponseHeaders(captured.headers).media_type in HTML_TYPES and self.sampler.is_due(captured)
+        return headers.media_type in HTML_TYPES and self.sampler.is_due(captured, headers)
 
 
 @dataclass(slots=True, eq=False)
@@ -165,6 +166,8 @@ class PassingResponse:
 
     _tracker: Tracker
     _captured: CapturedResponse | None
+    _length: str
+    """Its Content-Length."""
     _body: bytearray = field(default_factory=bytearray)
 
     def on_chunk(self, chunk: Any) -> None:
@@ -176,7 +179,7 @@ class PassingResponse:
             return
         self._body += chunk
         # Not at the end of the iteration: a test client, or an endless body, may not get there.
-        if len(self._body) > MAX_HTML_BYTES or len(self._body) == content_length(self._captured.headers):
+        if len(self._body) > MAX_HTML_BYTES or str(len(self._body)) == self._length:
             self.on_end()
 
     def on_end(self) -> None:
@@ -228,14 +231,6 @@ class IgnoredRequests:
         by_reason = ", ".join(f"{count} {IGNORE_REASONS[reason]}" for reason, count in counts.items() if count)
         summary = f"of all requests to this process since it began, {total} did not count as evidence: {by_reason}"
         return summary if last is None else f"{summary}; the last of them for this page {last.detail}"
-
-
-def status_code(status: Any) -> int:
-    """The number of ASGI's status or of WSGI's status line; 0 if it has none."""
-    try:
-        return int(status[:3]) if isinstance(status, str) else operator.index(status)
-    except (TypeError, ValueError):
-        return 0
 
 
 def _are_rereadable(headers: Any) -> bool:

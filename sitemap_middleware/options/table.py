@@ -171,12 +171,6 @@ def _sections(sections: Setting) -> tuple[Provider, ...] | Literal[True]:
     return tuple(providers)
 
 
-def _base_url(setting: Setting) -> Any:
-    if not callable(setting.value):
-        parse_base_url(setting.value, setting.place)
-    return setting.value
-
-
 def _site(base_url: object, place: str, declared_root: str) -> Site | None:
     """The site of a base_url, without the root path, which the server knows."""
     if base_url is None:
@@ -382,7 +376,7 @@ def _made_elsewhere(setting: Setting) -> Any:
 OPTIONS: Final[Mapping[str, Option]] = {
     option.name: option
     for option in (
-        Option("base_url", None, "text", _base_url),
+        Option("base_url", None, "text", _made_elsewhere),
         Option("allowed_hosts", (), "list", _allowed_hosts),
         Option("path", "/sitemap.xml", "text", _path),
         Option("store", None, "text", _made_elsewhere),

@@ -154,16 +154,11 @@ class RouteTable:
         named = self._named_section_routes if self.is_main(site) else ()
         for route in (*named, *(route for *_, route in self._provided)):
             if route.answers_on(site.routed) and (provider := route.settings.values):
-                sections.setdefault(self._provider_names[provider], (provider, []))[1].append(route)
+                sections.setdefault(self.provider_names[provider], (provider, []))[1].append(route)
         return sections
 
     @cached_property
-    def provider_names(self) -> frozenset[str]:
-        """The names of the sections of all providers."""
-        return frozenset(self._provider_names.values())
-
-    @cached_property
-    def _provider_names(self) -> dict[Provider, str]:
+    def provider_names(self) -> dict[Provider, str]:
         """A unique name for each provider: the endpoint of its first route, made fit for a URL."""
         names = {provider: name for provider in self._sections if (name := provider.section)}
         taken = {ROUTES_SECTION, LEARNED_SECTION, *names.values(), *self.sections}

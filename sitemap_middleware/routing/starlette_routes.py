@@ -166,7 +166,8 @@ def _except(routes: Iterator[Route], hosts: tuple[str, ...]) -> Iterator[Route]:
         if not hosts:
             yield route
         elif route.host is None or not is_one_of(route.host, hosts):
-            yield replace(route, except_hosts=route.except_hosts + hosts) if route.is_for_many_hosts else route
+            is_for_many = route.host is None or route.host.startswith("*")
+            yield replace(route, except_hosts=route.except_hosts + hosts) if is_for_many else route
 
 
 def _paths(path: str, prefix: str, earlier: _EarlierRoutes) -> PathBuilder:

@@ -53,9 +53,8 @@ class GuardedStore(Store):
 
     def __init__(self, store: Store, clock: Callable[[], float]) -> None:
         """`clock` returns POSIX seconds."""
-        for name in {*STORE_METHODS, "now"}:
-            if hasattr(store, name):
-                setattr(self, name, partial(self._call, name))
+        for name in STORE_METHODS:
+            setattr(self, name, partial(self._call, name))
         self.failures: int = 0
         """How many calls of the store have failed."""
         self._store = store
@@ -68,9 +67,6 @@ class GuardedStore(Store):
         self._offset = 0.0
         self._measured_at = -float(MEASUREMENT_SECONDS)
         self._warn_once = WarnOnce()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._store, name)  # what a store offers besides
 
     def _call(self, name: str, *args: Any, **kwargs: Any) -> Any:
         began, outage = self._clock(), self._outages.get(name)
@@ -115,7 +111,7 @@ class GuardedStore(Store):
         if self._has_clock and not 0 <= process_time - self._measured_at < MEASUREMENT_SECONDS:
             self._measured_at = process_time
             try:
-                self._offset = self.now() - process_time
+                self._offset = self._call("now") - process_time
             except StoreError as error:
                 log.debug("the store's clock cannot be read: %s", error)
             if abs(self._offset) > CLOCK_SKEW_SECONDS:

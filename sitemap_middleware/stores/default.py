@@ -7,7 +7,7 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -76,15 +76,13 @@ class FallbackStore:
 
     Args:
         app: the framework's app, which may have an instance folder.
-        tested: whether an app is under test. If so, the store is in memory.
     """
 
-    def __init__(self, app: Any = None, tested: Callable[[Any], bool] = is_tested) -> None:
+    def __init__(self, app: Any = None) -> None:
         self._file = Path(FILE_NAME)
         with contextlib.suppress(OSError):  # the working directory was deleted
             self._file = self._file.absolute()
         self._app = app
-        self._is_tested = tested
         self._in_memory = False
         self._may_create = _may_create
         self._chosen: Store | None = None
@@ -92,7 +90,7 @@ class FallbackStore:
 
     def decide_if_tested(self) -> bool:
         """Whether the app is under test. Once true, it stays true: at exit a test can no longer be detected."""
-        self._in_memory = self._in_memory or self._is_tested(self._app)
+        self._in_memory = self._in_memory or is_tested(self._app)
         return self._in_memory
 
     def __getattr__(self, name: str) -> Any:

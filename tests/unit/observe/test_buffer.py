@@ -37,7 +37,9 @@ class Merged(list[CapturedResponse]):
 
 
 def new_buffer(merged: Merged, *, capacity: int = 10, interval: float = 3600) -> ResponseBuffer:
-    return ResponseBuffer(merged, time.time, capacity=capacity, interval=interval)
+    buffer = ResponseBuffer(merged, time.time)
+    buffer.capacity, buffer.interval = capacity, interval
+    return buffer
 
 
 def flush_threads() -> set[threading.Thread]:
