@@ -134,7 +134,7 @@ class SitemapService(ServiceInspection):
         _services.add(self)
 
     def _evaluation_context_now(self, site: Site) -> EvaluationContext:
-        return self.evaluation_context(self.snapshot(site, self._guarded_store))
+        return self.evaluation_context(self.snapshot(site))
 
     def in_memory(self, **options: Any) -> SitemapService:
         """A service of the same app that keeps what it learns in memory, with some options changed."""
@@ -219,7 +219,7 @@ class SitemapService(ServiceInspection):
         if saved is None:
             return set()
         rules, read_at = saved
-        snapshot, types = replace(self.snapshot_now(site), rules=rules), self.options.media_types
+        snapshot, types = replace(self.snapshot(site), rules=rules), self.options.media_types
         return {
             loc
             for loc, page in page_lookup(self._policy, snapshot)(since).items()

@@ -6,9 +6,10 @@ import asyncio
 from collections.abc import Callable, Coroutine, Generator
 from contextlib import suppress
 from contextvars import Context as ContextVariables
+from dataclasses import dataclass
 from typing import Any, Final
 
-from anyio import CancelScope, CapacityLimiter, Event, current_time
+from anyio import CancelScope, CapacityLimiter, sleep
 from anyio.lowlevel import RunVar, checkpoint
 
 from ..exceptions import ValuesError
@@ -20,6 +21,9 @@ from ..protocol.extensions import leave_out
 MAX_THREADS: Final = 20
 """Threads that handle requests for sitemaps. They are extra ones, because a sitemap may wait for
 pages such as robots.txt, which the app serves on AnyIO's forty default threads."""
+
+ROOM_SECONDS: Final = 0.005
+"""Seconds after which an async source looks again whether the thread has taken a batch."""
 
 _threads: Final = RunVar[CapacityLimiter]("sitemap_middleware.threads")
 
@@ -68,74 +72,56 @@ def collect_on_loop(
 
     Raises `ValuesError` if the source fails, or gives no batch within so many seconds.
     """
+    reader = AsyncReader(source, context, queue)
     try:
-        bridge = AsyncBridge(call_soon, source, context, queue)
+        call_soon(start_task, reader.run)
     except Exception as error:
         raise as_values_error(error) from None
     try:
-        while (batch := bridge.get(seconds)) is not None:
+        while (batch := queue.get(seconds)) is not None:
             yield batch
     finally:
-        bridge.cancel()
+        queue.cancel()
+        with suppress(RuntimeError):  # the loop is closed
+            call_soon(reader.stop)
 
 
-class AsyncBridge:
-    """Reads a source in one task on the event loop, and passes the batches to a thread. It may outlive the request."""
+@dataclass(slots=True, eq=False)
+class AsyncReader:
+    """Reads a source on the event loop, and passes the batches to a thread. It may outlive the request."""
 
-    def __init__(
-        self, call_soon: Callable[..., object], source: Any, context: Context | None, handover: BatchQueue
-    ) -> None:
-        self._handover = handover
-        self._call_soon = call_soon
-        self._bounds: CancelScope | None = None
-        self._room: Event
-        self._is_cancelled = False
-        call_soon(start_task, self._run, source, context)
+    source: Any
+    context: Context | None
+    queue: BatchQueue
+    _bounds: CancelScope | None = None
+    _is_stopped: bool = False
 
-    async def _run(self, source: Any, context: Context | None) -> None:
-        self._bounds, self._room = CancelScope(), Event()  # here, because they belong to the event loop
-        leave_out.set(self._handover.leave_out)
+    async def run(self) -> None:
+        """Read the source. Runs in a task of its own."""
+        self._bounds = CancelScope()  # here, because it belongs to the event loop
+        leave_out.set(self.queue.leave_out)
         with self._bounds:
-            if self._is_cancelled:
+            if self._is_stopped:
                 return
             try:
-                await iterate_in_batches(source, context, self._handover.read_item, self._put, current_time)
+                await iterate_in_batches(self.source, self.context, self.queue.read_item, self._put)
             except (Exception, SystemExit) as error:
-                self._handover.finish(error)
+                self.queue.finish(error)
             except BaseException as error:  # Trio ends if a task of its own raises
-                self._handover.finish(ValuesError("it was cancelled before its end"))
+                self.queue.finish(ValuesError("it was cancelled before its end"))
                 if isinstance(error, KeyboardInterrupt):
                     raise
             else:
-                self._handover.finish()
+                self.queue.finish()
 
     async def _put(self, batch: list[Any]) -> None:
-        while True:
-            self._room = Event()
-            if self._handover.put(batch, waits=False):
-                await checkpoint()  # a source that never waits does not yield, and the app's requests must run
-                return
-            await self._room.wait()
+        # A source that never waits does not yield, and the app's requests must run: so at least once.
+        await checkpoint()
+        while not self.queue.put(batch, waits=False):  # noqa: ASYNC110 (a thread takes the batches)
+            await sleep(ROOM_SECONDS)
 
-    def get(self, seconds: float) -> list[Any] | None:
-        """The next batch, None after the last; called on a thread. Fails as `BatchQueue.get` does."""
-        batch: list[Any] | None = self._handover.get(seconds)
-        self._call_in_loop(self._make_room)
-        return batch
-
-    def _make_room(self) -> None:
-        self._room.set()
-
-    def cancel(self) -> None:
-        """Stop reading the source."""
-        self._handover.cancel()
-        self._call_in_loop(self._stop)
-
-    def _stop(self) -> None:
-        self._is_cancelled = True
+    def stop(self) -> None:
+        """Stop reading the source. Runs on the event loop."""
+        self._is_stopped = True
         if self._bounds is not None:
             self._bounds.cancel()
-
-    def _call_in_loop(self, function: Callable[[], None]) -> None:
-        with suppress(RuntimeError):  # the loop is closed
-            self._call_soon(function)

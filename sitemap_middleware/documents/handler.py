@@ -21,6 +21,7 @@ from ..observe.refresh import Refresher, RefreshMarks
 from ..options.table import Options
 from ..protocol.value_checks import RESERVED_SECTIONS
 from ..routing.current_routes import AppRoutes
+from ..routing.framework_detection import proxy_middleware
 from ..routing.hosts import SiteResolver
 from ..routing.route_table import GONE_SECTION, RouteTable
 from ..util import begin
@@ -172,7 +173,7 @@ class SitemapHandler:
             return self._key_file(request)
         if self.options.hides_all:
             return self._disallow(request)
-        self.reasons.warn_of_proxy_fix(self.app_routes.proxy_middleware)
+        self.reasons.warn_of_proxy_fix(proxy_middleware(self.app_routes.app))
         table = self.app_routes.reload()  # first, because routes may be those of one host
         site, _ = self.site_resolver.resolve_request(request, may_block=True)
         reason = UNTRUSTED_ROOT_REASON if request.root else UNTRUSTED_HOST_REASON

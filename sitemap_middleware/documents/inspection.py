@@ -66,7 +66,7 @@ class ServiceInspection:
         self.save_pending()
         site = self.site_resolver.default_site()
         self.complete_routes(site)
-        explanation = self._explain(path, self.snapshot(site, self._guarded_store))
+        explanation = self._explain(path, self.snapshot(site))
         if not self.options.enabled:
             explanation = Explanation(
                 path, explanation.loc, False, "the middleware is turned off", route=explanation.route
@@ -142,14 +142,11 @@ class ServiceInspection:
         """What changed in the sitemaps of these sites since a POSIX time. Raises like `url_report`."""
         return filter(None, (item.change(since) for item in self.url_report(snapshots, failures)))
 
-    def snapshot(self, site: Site, store: Store) -> SiteSnapshot:
-        """The inputs of a site's sitemap now, with its pages from this store."""
+    def snapshot(self, site: Site, store: Store | None = None) -> SiteSnapshot:
+        """The inputs of a site's sitemap now, with its pages from this store, by default the app's own."""
+        store = self._guarded_store if store is None else store
         now = self._guarded_store.time() if store is self._guarded_store else int(self.clock())
         return SiteSnapshot(site, self.app_routes.reload(), store, self.robots_txt.cached_rules(site, store), now)
-
-    def snapshot_now(self, site: Site) -> SiteSnapshot:
-        """The inputs of a site's sitemap now, as the app itself has them."""
-        return self.snapshot(site, self._guarded_store)
 
     def published_documents(self, site: Site) -> Mapping[str, Document]:
         """The documents of a site as they were last brought up to date, by path; the index first if there is one."""

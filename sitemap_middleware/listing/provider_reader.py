@@ -322,7 +322,6 @@ async def iterate_in_batches(
     context: Context | None,
     read_item: Callable[[Any], Any],
     put: Callable[[list[Any]], Awaitable[None]],
-    now: Callable[[], float],
 ) -> None:
     """Read all items of an async source within the app's context, and put them in batches.
 
@@ -339,12 +338,12 @@ async def iterate_in_batches(
             source = _as_async(source)
         if isinstance(source, AsyncGenerator):
             await stack.enter_async_context(aclosing(source))
-        batch, began = [], now()
+        batch, began = [], time.monotonic()
         async for item in source:
             batch.append(read_item(item))
-            if len(batch) >= MAX_BATCH_ITEMS or not 0 <= now() - began < LOOP_BATCH_SECONDS:
+            if len(batch) >= MAX_BATCH_ITEMS or time.monotonic() - began > LOOP_BATCH_SECONDS:
                 await put(batch)
-                batch, began = [], now()
+                batch, began = [], time.monotonic()
         if batch:
             await put(batch)
 
@@ -360,4 +359,4 @@ async def _iterate_in_own_loop(source: Any, context: Context | None, queue: Batc
     async def put(batch: list[Any]) -> None:
         queue.put(batch)
 
-    await iterate_in_batches(source, context, queue.read_item, put, time.monotonic)
+    await iterate_in_batches(source, context, queue.read_item, put)

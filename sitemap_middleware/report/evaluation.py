@@ -323,7 +323,7 @@ class EvaluationCache:
         try:
             with suppress(Unavailable, StoreError):  # what is known is shown all the same
                 self._service.sitemap_handler.bring_up_to_date(site, request)
-            snapshot = replace(self._service.snapshot_now(site), async_collector=request.async_collector)
+            snapshot = replace(self._service.snapshot(site), async_collector=request.async_collector)
             evaluation = evaluate(self._service, snapshot)
             if len(self._latest) >= MAX_SITES:
                 self._latest.clear()

@@ -259,7 +259,7 @@ def _page(evaluation: Evaluation, asked: str, service: ServiceInspection) -> Rep
     path = asked.strip().removeprefix(site.base_url).partition("#")[0].partition("?")[0] or "/"
     row = evaluation.index.find(path) or evaluation.index.find(quote_path(path) or path)
     if row is None:
-        explanation = service.explain(unquote(path), service.snapshot_now(site))
+        explanation = service.explain(unquote(path), service.snapshot(site))
         return ReportPage("unknown_page.html", {"path": path, "explanation": explanation}, 404)
     stored = evaluation.snapshot.find_pages([row.path]).get(row.path)
     context: Context = {"row": row, "facts": [], "events": [], "unlinked": UNLINKED}

@@ -35,7 +35,7 @@ def export_report(
     Files that are there already are replaced, and those of an earlier report that this one does not have are removed.
     Raises `OSError` if a file cannot be written, `StoreError` if the store fails.
     """
-    evaluation = evaluate(service, replace(service.snapshot_now(site), async_collector=async_collector))
+    evaluation = evaluate(service, replace(service.snapshot(site), async_collector=async_collector))
     links = _FileLinks()
     context = common_context(service, site, evaluation)
     (folder / NESTED_FOLDER).mkdir(parents=True, exist_ok=True)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import logging
-from functools import cached_property
 from typing import Any, Final
 
 from ..http.urls import bare_host, wildcard_of
 from ..models import Route
 from ..options.table import Options
 from ..util import WarnOnce
-from .framework_detection import framework_app, new_context, proxy_middleware, root_path
+from .framework_detection import framework_app, new_context, root_path
 from .route_discovery import discover_routes, trusted_hosts
 from .route_table import RouteTable
 
@@ -76,11 +75,6 @@ class AppRoutes:
             option, "the app itself has a route for %s and keeps it; give %s another path to have both", path, option
         )
         return True
-
-    @cached_property
-    def proxy_middleware(self) -> Any:
-        """The middleware that applies a proxy's headers inside of `SitemapMiddleware`; None if there is none."""
-        return proxy_middleware(self.app)
 
     @property
     def trusted_hosts(self) -> tuple[str, ...]:

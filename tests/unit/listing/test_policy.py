@@ -89,7 +89,7 @@ def test_equal_pages_of_a_block_are_explained_as_they_are_listed(
     assert len(listed_paths) == len(paths) - 1
     assert {path for path in paths if sample.app.explain(path).listed} == listed_paths
     service = sample.app.service
-    snapshot = service.snapshot_now(service.site_resolver.default_site())
+    snapshot = service.snapshot(service.site_resolver.default_site())
     lines = service.url_report([snapshot])
     assert {line.url.removeprefix("http://testserver") for line in lines if line.listed} == listed_paths
     assert sample.app.explain("/posts/rye").reason == ("it has the same content as /posts/Rye, which is listed instead")

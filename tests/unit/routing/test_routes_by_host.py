@@ -115,5 +115,5 @@ def test_a_mounted_flask_app_answers_on_every_host() -> None:
     site = SitemapMiddleware(app, base_url=f"http://{HOST}", store="memory://", verify=False)
     assert listed_on(OTHER, app) == ["/own", "/posts/rye"]
     other = next(found for found in site.service.sites() if found.host == OTHER)
-    explanation = site.service.explain("/posts/rye/notes", site.service.snapshot_now(other))
+    explanation = site.service.explain("/posts/rye/notes", site.service.snapshot(other))
     assert explanation.reason == "its route /posts/<slug>/notes has parameters, and neither values nor learn"
