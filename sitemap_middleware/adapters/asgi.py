@@ -24,7 +24,7 @@ from ..http.request_filter import ignore_reason_of_scope
 from ..observe.tracker import PassingResponse, RequestKey, TrackedPage
 from ..routing.framework_detection import remember_middleware
 from ..service import SitemapService
-from .asgi_client import ASGIClient
+from .asgi_client import ASGIClient, decoded_headers
 from .event_loop_and_threads import collect_on_loop, thread_limiter
 
 MAX_HANGING_REQUESTS: Final = 4
@@ -150,10 +150,8 @@ class ASGIMiddleware:
         """What to send in place of the messages of a response; None if they are sent. It may block."""
         start, *parts = messages
         with suppress(LookupError, TypeError, ValueError, AttributeError):  # what is malformed, the server refuses
-            headers = [
-                (name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in start.get("headers", ())
-            ]
-            answer = Response(start["status"], headers, b"".join(part.get("body", b"") for part in parts))
+            headers, body = decoded_headers(start.get("headers", ())), b"".join(part.get("body", b"") for part in parts)
+            answer = Response(start["status"], headers, body)
             return self.service.sitemap_handler.amended(request, answer)
         return None
 
@@ -217,7 +215,7 @@ class ASGIExchange:
             self._root,
             self._path,
             (query or b"").decode("latin-1"),
-            [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in self.headers],
+            decoded_headers(self.headers),
             app_client,
             MAX_HANGING_REQUESTS,
             ignore_reason_of_scope(scope),

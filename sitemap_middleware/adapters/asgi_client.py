@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextvars
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import partial
@@ -124,6 +124,11 @@ async def request_app(app: ASGIApp, scope: Scope, future: Future[Response | None
             future.set_exception(failure)
 
 
+def decoded_headers(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[str, str]]:
+    """Headers as text, with names in lower case."""
+    return [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in headers]
+
+
 class ResponseCollector:
     """The `receive` and `send` of a request without a body, whose client disconnects when the response is complete.
 
@@ -159,9 +164,7 @@ class ResponseCollector:
         """Take a message. Most malformed ones raise an exception, as in servers, so that the app fails at once."""
         if message["type"] == "http.response.start":
             self.status = int(message["status"])
-            self._headers = [
-                (name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in message.get("headers", ())
-            ]
+            self._headers = decoded_headers(message.get("headers", ()))
             if self._max_bytes is not None and is_endless(dict(self._headers).get("content-type", "").lower()):
                 self._on_endless()
         elif message["type"] == "http.response.body":

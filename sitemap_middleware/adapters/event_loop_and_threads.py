@@ -104,7 +104,7 @@ class AsyncReader:
             if self._is_stopped:
                 return
             try:
-                await iterate_in_batches(self.source, self.context, self.queue.read_item, self._put)
+                await iterate_in_batches(self.source, self.context, self.queue, self._put)
             except (Exception, SystemExit) as error:
                 self.queue.finish(error)
             except BaseException as error:  # Trio ends if a task of its own raises

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import Any, Final
 from urllib.parse import quote
 
 from anyio import Event
@@ -31,12 +31,10 @@ MAX_WAIT_SECONDS: Final = 600.0
 Message = MutableMapping[str, Any]
 
 
-class Fetch(Protocol):
-    """Requests a decoded path below the root, with an Accept-Encoding of "gzip" or "identity"."""
-
-    def __call__(self, path: str, encoding: str, query: str = "") -> Response:
-        """Send the request. The query is written as in a URL."""
-        ...
+Fetch = Callable[..., Response]
+"""Requests a decoded path below the root, with an Accept-Encoding of "gzip" or "identity", and perhaps a query, written
+as in a URL.
+"""
 
 
 @dataclass(frozen=True, slots=True)

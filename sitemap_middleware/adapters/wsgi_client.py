@@ -80,7 +80,7 @@ class WSGIClient:
         """The environ of a request of the middleware itself. It holds nothing of the visitor's."""
         environ: WSGIEnvironment = {key: self.environ[key] for key in _CONNECTION_KEYS if key in self.environ}
         environ |= {"REQUEST_METHOD": "GET", "QUERY_STRING": "", "wsgi.input": BytesIO()}
-        environ |= {"PATH_INFO": probe.path.encode().decode("latin-1"), "SCRIPT_NAME": _raw(request.root)}
+        environ |= {"PATH_INFO": wsgi_text(probe.path), "SCRIPT_NAME": wsgi_text(request.root)}
         environ["REMOTE_ADDR"] = probe_client_address(request.headers, self.environ.get("REMOTE_ADDR"))
         if probe.scheme is not None:
             environ.pop("HTTPS", None)
@@ -89,7 +89,7 @@ class WSGIClient:
         return environ | {f"HTTP_{name.upper().replace('-', '_')}": value for name, value in headers}
 
 
-def _raw(text: str) -> str:
+def wsgi_text(text: str) -> str:
     """Text as WSGI gives it: its bytes as Latin-1."""
     return text.encode("utf-8", "surrogateescape").decode("latin-1")
 

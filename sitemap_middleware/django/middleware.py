@@ -24,6 +24,7 @@ from .. import middleware as core
 from ..adapters.asgi import ASGIExchange
 from ..adapters.event_loop_and_threads import thread_limiter
 from ..adapters.wsgi import ObservedBody, WSGIExchange, observed_body
+from ..adapters.wsgi_client import wsgi_text
 from ..http.messages import NOINDEX_HEADER, TEST_CLIENT_WAIT_SECONDS, WAIT_SECONDS_KEY, Request, Response
 
 if TYPE_CHECKING:
@@ -138,7 +139,7 @@ def wsgi_exchange(request: HttpRequest, app: Any) -> WSGIExchange:
     environ: dict[str, Any] = request.META
     path, root = environ["PATH_INFO"], environ["SCRIPT_NAME"]  # Django decodes them, and applies FORCE_SCRIPT_NAME
     if not (path.isascii() and root.isascii()):
-        environ = {**environ, "PATH_INFO": _raw(path), "SCRIPT_NAME": _raw(root)}
+        environ = {**environ, "PATH_INFO": wsgi_text(path), "SCRIPT_NAME": wsgi_text(root)}
     if "wsgi.url_scheme" not in environ:  # of an ASGI server
         version = getattr(request, "scope", {}).get("http_version", "1.1")
         environ = {
@@ -164,11 +165,6 @@ def asgi_exchange(request: HttpRequest, app: Any) -> ASGIExchange:
 def _no_server(*_: Any, **__: Any) -> Any:
     """Stands for the server's `send` and `start_response`: Django calls the server."""
     raise NotImplementedError
-
-
-def _raw(text: str) -> str:
-    """Text as WSGI gives it: its bytes as Latin-1."""
-    return text.encode("utf-8", "surrogateescape").decode("latin-1")
 
 
 # Responses

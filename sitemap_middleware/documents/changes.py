@@ -9,17 +9,20 @@ Pure functions; every time is passed in, as POSIX seconds by the store's clock.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping
+import sys
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final, Literal, NamedTuple
 
-from ..evidence.dates import SECONDS_PER_DAY
+from ..evidence.dates import SECONDS_PER_DAY, w3c_from_timestamp
 from ..evidence.observations import HTML_TYPES
 from ..evidence.page_verdict import is_gone, page_verdict
+from ..http.urls import with_entities
 from ..listing.candidates import SiteSnapshot, decode_path
 from ..listing.evaluated_urls import end_of, first_good_at
 from ..listing.policy import ListingPolicy
 from ..models import Page, Site
+from .xml import Document, compressed
 
 KEPT_SECONDS: Final = 30 * SECONDS_PER_DAY
 """How long a change is kept."""
@@ -36,6 +39,10 @@ QUIET_SECONDS: Final = SECONDS_PER_DAY
 MIN_SETTLE_SECONDS: Final = 10 * 60
 """Seconds for which a new lastmod must stay the same before the change counts, and until the part is rendered again. So
 pages that change all the time are never announced, and a series of quick edits once."""
+
+MAX_FEED_ENTRIES: Final = 100
+
+ATOM_TYPE: Final = "application/atom+xml"
 
 PageLookup = Callable[[Collection[str]], Mapping[str, Page | None]]
 """Of these locs, those that the settings and robots.txt let be listed, each with its page if that was observed."""
@@ -213,3 +220,28 @@ def settled(parts: Iterable[KnownChanges], max_age: int, now: int) -> list[Chang
     pause = max(MIN_SETTLE_SECONDS, 2 * max_age)
     latest = {change.loc: change for change in changes if change.kind != "left" and now - change.at < KEPT_SECONDS}
     return [change for change in latest.values() if now - change.at >= (pause if change.kind == "changed" else 0)]
+
+
+# The feed of the latest changes, in Atom (RFC 4287). Search engines accept feeds as sitemaps of recent changes.
+
+
+def atom(site: Site, path: str, latest: Sequence[Change], since: int) -> Document:
+    """The feed of a site at a path, given its changes, the latest first, and since when its sitemap is what it is."""
+    modified = max((change.at for change in latest), default=since)
+    base, own = with_entities(site.base_url), with_entities(site.base_url + path)
+    head = (
+        '<?xml version="1.0" encoding="UTF-8"?>\n<feed xmlns="http://www.w3.org/2005/Atom">\n'
+        f"<id>{own}</id><title>Changes of {base}</title><updated>{w3c_from_timestamp(modified)}</updated>\n"
+        f'<author><name>{base}</name></author><link rel="self" href="{own}"/><link href="{base}/"/>\n'
+    )
+    xml = "".join([head, *map(_entry, latest), "</feed>\n"])
+    return compressed("", xml, len(latest), "")._replace(since=sys.maxsize)  # entries that are withdrawn have no date
+
+
+def _entry(change: Change) -> str:
+    loc, lastmod = with_entities(change.loc), change.lastmod
+    updated = lastmod if lastmod and "T" in lastmod else w3c_from_timestamp(change.at)  # Atom has no dates without time
+    return (
+        f'<entry><id>{loc}</id><title>{loc}</title><updated>{updated}</updated><link href="{loc}"/>'
+        f'<category term="{change.kind}"/></entry>\n'
+    )

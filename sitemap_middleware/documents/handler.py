@@ -25,8 +25,7 @@ from ..routing.framework_detection import proxy_middleware
 from ..routing.hosts import SiteResolver
 from ..routing.route_table import GONE_SECTION, RouteTable
 from ..util import begin
-from .changes import PublicLocs
-from .feed import ATOM_TYPE, MAX_FEED_ENTRIES, atom
+from .changes import ATOM_TYPE, MAX_FEED_ENTRIES, PublicLocs, atom
 from .no_sitemap_reasons import (
     HIDDEN_SITE_REASON,
     TOO_MANY_SITES_REASON,

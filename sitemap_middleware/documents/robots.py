@@ -50,10 +50,7 @@ MAX_REDIRECTS: Final = 5
 """Redirects that are followed, as crawlers do (RFC 9309, section 2.3.1.2). More mean that nothing is forbidden."""
 
 _RECORD_NAME: Final = "robots"
-"""The name of the rules in the store."""
-
-_READ_AT: Final = "robots/read"
-"""The name of the time at which they were read, in POSIX seconds. It is kept if something waits for it."""
+"""The name of the rules in the store: a line with the time at which they were read, in POSIX seconds, and the text."""
 
 _ABSENT_STATUSES: Final = frozenset({404, 410})
 _REDIRECT_STATUSES: Final = frozenset({301, 302, 303, 307, 308})
@@ -212,8 +209,7 @@ class RobotsTxt:
 
     def _save(self, site: Site, text: str, read_at: float) -> None:
         try:
-            record = text.encode("utf-8", "replace")
-            self._store.save(site.base_url, {_RECORD_NAME: record, _READ_AT: str(read_at).encode()})
+            self._store.save(site.base_url, {_RECORD_NAME: f"{read_at}\n{text}".encode("utf-8", "replace")})
         except StoreError as error:
             log.debug("the rules of robots.txt were not saved: %s", error)
 
@@ -265,9 +261,9 @@ class RobotsTxt:
 def _load(site: Site, store: Store) -> tuple[RobotsRules, float] | None:
     """The rules in a store, and when they were read; None if there are none, or they cannot be read."""
     try:
-        saved = store.load(site.base_url, [_RECORD_NAME, _READ_AT])
-        text = saved.get(_RECORD_NAME)
-        return None if text is None else (RobotsRules(text.decode()), float(saved.get(_READ_AT, b"0")))
+        record = store.load(site.base_url, [_RECORD_NAME]).get(_RECORD_NAME)
+        read_at, _, text = (record or b"").decode().partition("\n")
+        return None if record is None else (RobotsRules(text), float(read_at))
     except (StoreError, ValueError) as error:
         log.debug("no rules of robots.txt could be loaded: %s", error)
         return None

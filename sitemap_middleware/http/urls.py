@@ -231,7 +231,7 @@ def toggle_trailing_slash(path: str) -> str:
     return path[:-1] if path.endswith("/") else f"{path}/"
 
 
-def is_same_page(site: Site, loc: str, reference: str, request_host: str | bytes = "") -> bool:
+def is_same_page(site: Site, loc: str, reference: str, request_host: str = "") -> bool:
     """Whether a URL in a page, such as its canonical link, is the URL of the page itself.
 
     The path must be equal, and the host that of the site or of the request. Ignored
@@ -251,8 +251,7 @@ def is_same_page(site: Site, loc: str, reference: str, request_host: str | bytes
         return False
     if site.loopback or is_same_site_host(host, site.host):
         return True
-    text = request_host if isinstance(request_host, str) else request_host.decode("latin-1")
-    requested = normal_host(text, other.scheme)
+    requested = normal_host(request_host, other.scheme)
     return requested is not None and is_same_site_host(host, requested)
 
 

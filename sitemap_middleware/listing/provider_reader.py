@@ -209,7 +209,7 @@ class Providers:
             if not is_sync and left is not None:
                 left.append((source, builder.context()))
             elif not is_sync:
-                asyncio.run(_iterate_in_own_loop(source, builder.context(), queue))
+                asyncio.run(iterate_in_batches(source, builder.context(), queue, queue.put_and_wait))
         except BaseException as error:  # SystemExit, too, must not end the thread silently
             queue.finish(error)
         else:
@@ -270,7 +270,7 @@ class BatchQueue:
         """Put items in batches. Raises `ConsumerGone`."""
         batch, began = [], time.monotonic()
         for item in items:
-            batch.append(read_item(item, self._names))
+            batch.append(self.read_item(item))
             if len(batch) >= MAX_BATCH_ITEMS or time.monotonic() - began > THREAD_BATCH_SECONDS:
                 self.put(batch)
                 yield_to_other_threads()
@@ -290,6 +290,10 @@ class BatchQueue:
                 raise ConsumerGone
             self._batches.put(batch)
         return has_room
+
+    async def put_and_wait(self, batch: Any) -> None:
+        """Put a batch, on an event loop that has nothing else to do."""
+        self.put(batch)
 
     # For the consumer
 
@@ -320,7 +324,7 @@ class BatchQueue:
 async def iterate_in_batches(
     source: Any,
     context: Context | None,
-    read_item: Callable[[Any], Any],
+    queue: BatchQueue,
     put: Callable[[list[Any]], Awaitable[None]],
 ) -> None:
     """Read all items of an async source within the app's context, and put them in batches.
@@ -340,7 +344,7 @@ async def iterate_in_batches(
             await stack.enter_async_context(aclosing(source))
         batch, began = [], time.monotonic()
         async for item in source:
-            batch.append(read_item(item))
+            batch.append(queue.read_item(item))
             if len(batch) >= MAX_BATCH_ITEMS or time.monotonic() - began > LOOP_BATCH_SECONDS:
                 await put(batch)
                 batch, began = [], time.monotonic()
@@ -351,12 +355,3 @@ async def iterate_in_batches(
 async def _as_async(items: Iterable[Any]) -> AsyncGenerator[Any]:
     for item in items:
         yield item
-
-
-async def _iterate_in_own_loop(source: Any, context: Context | None, queue: BatchQueue) -> None:
-    """Read an async source on a loop that has nothing else to do, so that it may wait for room."""
-
-    async def put(batch: list[Any]) -> None:
-        queue.put(batch)
-
-    await iterate_in_batches(source, context, queue.read_item, put)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from hashlib import blake2b
 from itertools import chain
@@ -39,18 +40,18 @@ Parts = Mapping[int, PartState]
 """The parts of a site, as `Store.parts` returns them."""
 
 
+@dataclass(eq=False)
 class CachedSiteSignals:
     """The site signals that pages are evaluated by."""
 
-    def __init__(self, digest: str, compute: Callable[[], SiteSignals]) -> None:
-        self.digest = digest
-        """It changes if the signals are computed again."""
-        self._compute = compute
+    digest: str
+    """It changes if the signals are computed again."""
+    compute: Callable[[], SiteSignals]
 
     @cached_property
     def signals(self) -> SiteSignals:
         """Deployments and template changes, computed at the first use."""
-        return self._compute()
+        return self.compute()
 
 
 class SiteSignalsCache:

@@ -43,8 +43,6 @@ RequestKey = tuple[Any, ...]
 class Exchange(Protocol):
     """A request and its response, as an adapter passes them on."""
 
-    key: RequestKey
-
     def is_useless(self) -> bool:
         """Whether the request is surely no evidence, by its cookie: then it is counted."""
 

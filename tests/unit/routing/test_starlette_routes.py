@@ -20,7 +20,7 @@ from starlette.routing import BaseRoute, Match, Mount, Route, Router, WebSocketR
 from starlette.staticfiles import StaticFiles
 
 from sitemap_middleware import SitemapMiddleware, sitemap
-from sitemap_middleware.routing.static_html_files import RECHECK_SECONDS
+from sitemap_middleware.routing.starlette_routes import RECHECK_SECONDS
 
 from ...support.documents import entries
 from ...support.sample_sites import Clock, listed
