@@ -21,9 +21,8 @@ from .documents.publisher import Publisher
 from .documents.robots import RobotsTxt
 from .exceptions import StoreError
 from .http import urls
-from .http.captured_response import CapturedResponse
 from .http.header_rules import IgnoreReason
-from .http.messages import DOCUMENT_SUFFIXES, Request
+from .http.messages import DOCUMENT_SUFFIXES, CapturedResponse, Request
 from .http.proxies import forwarded_hosts
 from .http.request_filter import COOKIE, FOREIGN_HOST, ignore_reason_of_line
 from .http.robots_parser import ROBOTS_PATH
@@ -248,17 +247,9 @@ class SitemapService(ServiceInspection):
     # The end of a process
 
     def flush(self) -> None:
-        """Save pending observations, and treat all cached documents as outdated. If saving fails, they stay pending.
-
-        Then send what is due to IndexNow.
-        """
+        """Save pending observations, and send what is due to IndexNow."""
         self.save_pending()
         self.indexnow.run()
-
-    def save_pending(self) -> None:
-        """Do as `flush`, but send nothing."""
-        self.tracker.buffer.try_flush()
-        self._publisher.expire()
 
     def close(self, timeout: float = SHUTDOWN_TIMEOUT_SECONDS) -> None:
         """Save pending observations and calls of `refresh`, stop the background thread and close the store."""

@@ -17,7 +17,7 @@ from sitemap_middleware.evidence.response_parser import parse_response
 from sitemap_middleware.evidence.site_signals import site_signals
 from sitemap_middleware.evidence.soft_404 import equal_groups, find_equal_pages
 from sitemap_middleware.evidence.value_history import VOLATILE
-from sitemap_middleware.http.captured_response import CapturedResponse
+from sitemap_middleware.http.messages import CapturedResponse
 from sitemap_middleware.models import Page as Known
 from sitemap_middleware.models import Site as Place
 from sitemap_middleware.observe.prober import CHECK_PAUSE_SECONDS, CHECKS

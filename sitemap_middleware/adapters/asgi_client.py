@@ -129,29 +129,22 @@ def decoded_headers(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[str, s
     return [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in headers]
 
 
+@dataclass(eq=False)
 class ResponseCollector:
     """The `receive` and `send` of a request without a body, whose client disconnects when the response is complete.
 
     Some apps wait for the disconnect before they return (ASGI, "Disconnect - receive event").
     """
 
-    def __init__(
-        self,
-        max_bytes: int | None = None,
-        *,
-        on_endless: Callable[[], object] = bool,
-        on_complete: Callable[[], object] = bool,
-    ) -> None:
-        """`on_endless` is called if the body is longer than `max_bytes`, or has no end, to stop the app."""
-        self.status: int = 0
-        self._headers: list[tuple[str, str]] = []
-        self._parts: list[bytes] = []
-        self._max_bytes = max_bytes
-        self._size = 0
-        self._on_endless = on_endless
-        self._on_complete = on_complete
-        self._requested = False
-        self._completed = Event()
+    max_bytes: int | None = None
+    on_endless: Callable[[], object] = bool
+    """Called if the body is longer than `max_bytes`, or has no end, to stop the app."""
+    on_complete: Callable[[], object] = bool
+    status: int = 0
+    _headers: list[tuple[str, str]] = field(default_factory=list)
+    _body: bytearray = field(default_factory=bytearray)
+    _requested: bool = False
+    _completed: Event = field(default_factory=Event)
 
     async def receive(self) -> Message:
         if not self._requested:
@@ -165,16 +158,15 @@ class ResponseCollector:
         if message["type"] == "http.response.start":
             self.status = int(message["status"])
             self._headers = decoded_headers(message.get("headers", ()))
-            if self._max_bytes is not None and is_endless(dict(self._headers).get("content-type", "").lower()):
-                self._on_endless()
+            if self.max_bytes is not None and is_endless(dict(self._headers).get("content-type", "").lower()):
+                self.on_endless()
         elif message["type"] == "http.response.body":
-            self._parts.append(bytes(message.get("body", b"")))  # a copy: the app may reuse its buffer
-            self._size += len(self._parts[-1])
+            self._body += message.get("body", b"")
             if self.is_too_long:
-                self._on_endless()
+                self.on_endless()
             elif not message.get("more_body", False) and not self._completed.is_set():
                 self._completed.set()
-                self._on_complete()
+                self.on_complete()
 
     @property
     def is_complete(self) -> bool:
@@ -184,8 +176,8 @@ class ResponseCollector:
     @property
     def is_too_long(self) -> bool:
         """Whether the body is longer than `max_bytes`."""
-        return self._max_bytes is not None and self._size > self._max_bytes
+        return self.max_bytes is not None and len(self._body) > self.max_bytes
 
     def response(self) -> Response:
         """The response so far."""
-        return Response(self.status, self._headers, b"".join(self._parts))
+        return Response(self.status, self._headers, bytes(self._body))

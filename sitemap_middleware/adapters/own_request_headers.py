@@ -26,12 +26,7 @@ _SCHEME: Final = re.compile(
 )
 """The values that proxies write into a header about the scheme."""
 
-_ENDLESS_MEDIA_TYPES: Final = (
-    "text/event-stream",
-    "multipart/x-mixed-replace",
-    "application/x-ndjson",
-    "application/jsonl",
-)
+_ENDLESS_TYPES: Final = ("text/event-stream", "multipart/x-mixed-replace", "application/x-ndjson", "application/jsonl")
 
 
 def probe_headers(probe: ProbeRequest, live: Request) -> list[tuple[str, str]]:
@@ -67,7 +62,7 @@ def probe_client_address(live: Iterable[tuple[str, str]], address: str | None) -
 
 def is_endless(media_type: str) -> bool:
     """Whether responses of this media type have no end, so that only their headers are worth waiting for."""
-    return media_type.startswith(_ENDLESS_MEDIA_TYPES)
+    return media_type.startswith(_ENDLESS_TYPES)
 
 
 def truncated_response(response: Response, *, too_long: bool) -> Response | None:

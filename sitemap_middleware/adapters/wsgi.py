@@ -12,9 +12,9 @@ from io import BufferedReader, BytesIO, FileIO
 from stat import S_ISREG
 from typing import TYPE_CHECKING, Any, Final
 
-from ..http.captured_response import MAX_HTML_BYTES
 from ..http.messages import (
     DOCUMENT_SUFFIXES,
+    MAX_HTML_BYTES,
     NOINDEX_HEADER,
     SYNC_SERVER_WAIT_SECONDS,
     TEST_CLIENT_WAIT_SECONDS,

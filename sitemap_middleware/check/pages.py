@@ -12,7 +12,7 @@ from ..evidence.html_facts import HtmlFacts, parse_html
 from ..evidence.observations import HTML_TYPES
 from ..evidence.response_headers import ResponseHeaders
 from ..evidence.response_parser import decode_body
-from ..http.captured_response import MAX_HTML_BYTES
+from ..http.messages import MAX_HTML_BYTES
 from ..http.robots_parser import MAX_ROBOTS_BYTES
 from .clients import Client, Failure, Response, Robots
 from .findings import Problem, quoted, shortened

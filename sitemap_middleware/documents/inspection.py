@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from ..evidence.page_verdict import Explanation, Verdict
@@ -52,9 +51,10 @@ class ServiceInspection:
     _publisher: Publisher
     _ingester: Ingester
 
-    if TYPE_CHECKING:
-
-        def save_pending(self) -> None: ...
+    def save_pending(self) -> None:
+        """Save pending observations, and treat all cached documents as outdated. If saving fails, they stay pending."""
+        self.tracker.buffer.try_flush()
+        self._publisher.expire()
 
     def explain(self, path: str, snapshot: SiteSnapshot | None = None) -> Explanation:
         """Explain why a decoded path is listed or not.

@@ -17,7 +17,7 @@ from urllib.parse import urljoin
 
 from selectolax.lexbor import LexborHTMLParser
 
-from ..http.captured_response import KEPT_BODY_BYTES, MAX_HTML_BYTES
+from ..http.messages import KEPT_BODY_BYTES, MAX_HTML_BYTES
 from .content_digest import content_digest, dates_modified, parse_scripts
 from .dates import w3c
 from .response_headers import SEARCH_ENGINES, RobotsDirectives, parse_robots, refresh_target

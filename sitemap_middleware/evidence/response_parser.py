@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from ..http.captured_response import MAX_HTML_BYTES, OBSERVED_STATUSES, CapturedResponse
+from ..http.messages import MAX_HTML_BYTES, OBSERVED_STATUSES, CapturedResponse
 from ..http.urls import is_page_url, is_same_page, is_same_path, own_paths, path_digest
 from .dates import parse_last_modified
 from .html_facts import HtmlFacts, is_text, parse_html

@@ -79,12 +79,6 @@ def is_other_host(site: Site, request_host: str, scheme: str) -> bool:
     return normal_host(request_host, scheme) not in (None, site.host)
 
 
-def is_site_host(site: Site, request_host: str, host: str) -> bool:
-    """Whether a host from a proxy's header is the site's or that of the request, but for the port and a `www.`."""
-    normal = normal_host(host, site.scheme)
-    return normal is not None and any(is_same_site_host(normal, own) for own in (site.host, request_host.lower()))
-
-
 def bare_host(host: str) -> str:
     """Remove the port of a host."""
     return re.sub(r":[0-9]+$", "", host)

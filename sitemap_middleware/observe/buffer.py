@@ -15,7 +15,7 @@ from typing import Final
 
 from ..evidence.merge import CONFIRMATION_SECONDS
 from ..exceptions import StoreError
-from ..http.captured_response import CapturedResponse
+from ..http.messages import CapturedResponse
 from ..util import ForkSafeLock, reset_after_fork
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")

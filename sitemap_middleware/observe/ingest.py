@@ -23,7 +23,7 @@ from ..evidence.response_parser import UNREADABLE_FILE_REASON, parse_response
 from ..evidence.shown_facts import Wanted
 from ..evidence.value_history import VOLATILE
 from ..exceptions import StoreError
-from ..http.captured_response import CapturedResponse
+from ..http.messages import CapturedResponse
 from ..http.request_filter import FOREIGN_HOST
 from ..http.urls import loc_of, quote_path
 from ..listing.provider_reader import Providers

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import urljoin, urlsplit
 
-from ..http.captured_response import CapturedResponse
 from ..http.messages import (
     PAGE_TIMEOUT_SECONDS,
     PROBE_GRACE_SECONDS,
     WRONG_HOST_STATUSES,
     AppTerminated,
+    CapturedResponse,
     ProbeRequest,
     Request,
     Response,

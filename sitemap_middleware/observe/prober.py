@@ -15,8 +15,14 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from ..exceptions import StoreError
-from ..http.captured_response import OBSERVED_STATUSES, CapturedResponse
-from ..http.messages import PROBE_TIMEOUT_SECONDS, SYNC_SERVER_WAIT_SECONDS, Request, retry_after_seconds
+from ..http.messages import (
+    OBSERVED_STATUSES,
+    PROBE_TIMEOUT_SECONDS,
+    SYNC_SERVER_WAIT_SECONDS,
+    CapturedResponse,
+    Request,
+    retry_after_seconds,
+)
 from ..models import Site, StoreKey
 from ..stores.base import Store
 from ..util import BoundedCache, WorkerId, reset_after_fork, run_in_background

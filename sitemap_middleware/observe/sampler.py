@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ..evidence.response_headers import ResponseHeaders
-from ..http.captured_response import CapturedResponse
+from ..http.messages import CapturedResponse
 from ..util import BoundedCache
 
 MIN_SAMPLE_INTERVAL_SECONDS: Final = 5.0

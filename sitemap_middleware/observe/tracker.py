@@ -12,9 +12,8 @@ from typing import Any, Final, Protocol
 
 from ..evidence.observations import HTML_TYPES
 from ..evidence.response_headers import ResponseHeaders
-from ..http.captured_response import KEPT_BODY_BYTES, MAX_HTML_BYTES, OBSERVED_STATUSES, CapturedResponse
 from ..http.header_rules import IgnoreReason
-from ..http.messages import Request
+from ..http.messages import KEPT_BODY_BYTES, MAX_HTML_BYTES, OBSERVED_STATUSES, CapturedResponse, Request
 from ..http.request_filter import IGNORE_REASONS
 from ..models import Site
 from ..util import FaultLog, reset_after_fork
@@ -83,7 +82,9 @@ class TrackedPage:
         if captured is None:
             return None
         parsed = ResponseHeaders(captured.headers)
-        if tracker.must_read(captured, parsed):
+        if captured.status != 200:  # the page that it answers with later may be another one
+            tracker.sampler.forget(captured.page_key)
+        elif parsed.media_type in HTML_TYPES and tracker.sampler.is_due(captured, parsed):
             return PassingResponse(tracker, captured, parsed.get_last("content-length"))
         tracker.buffer.record(captured)
         self._last, self._second = (status, captured.headers), now // 1.0
@@ -149,13 +150,6 @@ class Tracker:
                 self.forget()
             self.pages[key] = page
         return page
-
-    def must_read(self, captured: CapturedResponse, headers: ResponseHeaders) -> bool:
-        """Whether the body is to be read now. Bodies are read now and then, if they are HTML by their headers."""
-        if captured.status != 200:  # the page that it answers with later may be another one
-            self.sampler.forget(captured.page_key)
-            return False
-        return headers.media_type in HTML_TYPES and self.sampler.is_due(captured, headers)
 
 
 @dataclass(slots=True, eq=False)

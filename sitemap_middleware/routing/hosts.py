@@ -107,10 +107,14 @@ class SiteResolver:
         return urls.is_host_allowed(site.host, trusted) or (site.loopback and not trusted and not self._allowed)
 
     def is_own_host(self, site: Site, request_host: str, host: str) -> bool:
-        """Whether an app that believes a host from a proxy's header answers for the site itself."""
-        if self._tenants is None or host == site.host:
-            return urls.is_site_host(site, request_host, host)
-        return self.resolve(site.scheme, host, unquote(site.root))[0] == site
+        """Whether an app that believes a host from a proxy's header answers for the site itself.
+
+        That host is the site's or that of the request, but for the port and a `www.`, or it stands for the same site.
+        """
+        if self._tenants is not None and host != site.host:
+            return self.resolve(site.scheme, host, unquote(site.root))[0] == site
+        normal, own = urls.normal_host(host, site.scheme), (site.host, request_host.lower())
+        return normal is not None and any(urls.is_same_site_host(normal, name) for name in own)
 
     def is_current(self, site: Site, host: str) -> bool:
         """Whether a Host still stands for a site that it stood for. It may block."""

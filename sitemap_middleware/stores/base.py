@@ -188,13 +188,6 @@ def decode_state(text: object) -> tuple[str, SiteState]:
 # For engines: what a write changes
 
 
-class Placed(NamedTuple):
-    """Where a page is stored."""
-
-    part: int
-    route: str
-
-
 class WritePlan(NamedTuple):
     """What a `write` changes; nothing if no page is saved or removed."""
 
@@ -208,14 +201,14 @@ class WritePlan(NamedTuple):
 
 
 def plan_write(
-    state: SiteState, pages: Mapping[str, Page | None], placed: Mapping[str, Placed], limits: PageLimits
+    state: SiteState, pages: Mapping[str, Page | None], placed: Mapping[str, tuple[int, str]], limits: PageLimits
 ) -> WritePlan:
     """Choose the parts of pages that are written, within the limits.
 
     Args:
         state: the site's state before.
         pages: what is written.
-        placed: which of these pages are stored, and where.
+        placed: which of these pages are stored: the part and the route of each.
         limits: how many learned pages there may be.
     """
     counts, routes = Counter({number: part.pages for number, part in state.parts.items()}), Counter(state.routes)
@@ -230,13 +223,13 @@ def plan_write(
 
     room = _numbers_of_parts_with_room(counts)
     for path, page in pages.items():
-        before = placed.get(path)
+        before, route = placed.get(path) or (None, "")
         if page is None:
             part = None
         elif not page.learned:
             part = UNLEARNED_PART
-        elif before is not None and before.part != UNLEARNED_PART:
-            part = before.part
+        elif before not in (None, UNLEARNED_PART):
+            part = before
         elif before is None and (
             counts.total() - counts[UNLEARNED_PART] >= limits.site or routes[page.route] >= limits.route
         ):
@@ -245,9 +238,9 @@ def plan_write(
         else:
             part = next(room)
         if before is not None:
-            count(before.part, before.route, -1)
-            if part != before.part:
-                removed[path] = before.part
+            count(before, route, -1)
+            if part != before:
+                removed[path] = before
         if page is not None and part is not None:
             count(part, page.route, 1)
             saved[path] = part

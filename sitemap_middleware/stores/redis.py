@@ -37,7 +37,6 @@ from .base import (
     UNLIMITED,
     Owner,
     PartState,
-    Placed,
     SiteState,
     decode_page,
     decode_state,
@@ -187,7 +186,7 @@ class RedisStore:
         # Without all that it had, a site starts empty.
         state = stored if self._is_whole(client, site, stored) else SiteState(version)
         index, found = self._read_pages(client, site, pages if state.parts else ())
-        placed = {path: Placed(part, found[path].route if path in found else "") for path, part in index.items()}
+        placed = {path: (part, found[path].route if path in found else "") for path, part in index.items()}
         plan = plan_write(state, pages, placed, limits)
         if not plan.saved and not plan.removed:
             return plan.refused

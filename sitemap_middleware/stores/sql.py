@@ -32,7 +32,6 @@ from .base import (
     UNLIMITED,
     Owner,
     PartState,
-    Placed,
     SiteState,
     decode_page,
     decode_state,
@@ -251,8 +250,7 @@ class SqlStore(ABC):
         if state.version != version:
             return None
         rows = self._rows(cursor, key, pages) if state.parts else []
-        found = {path: (part, decode_page(path, data)) for path, part, data in rows}
-        placed = {path: Placed(part, page.route if page else "") for path, (part, page) in found.items()}
+        placed = {path: (part, page.route if (page := decode_page(path, data)) else "") for path, part, data in rows}
         plan = plan_write(state, pages, placed, limits)
         if not plan.saved and not plan.removed:
             return plan.refused

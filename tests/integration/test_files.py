@@ -13,7 +13,7 @@ from gunicorn.http.wsgi import FileWrapper as GunicornWrapper
 from waitress.buffers import ReadOnlyFileBasedBuffer
 
 from sitemap_middleware import SitemapMiddleware
-from sitemap_middleware.http.captured_response import MAX_HTML_BYTES
+from sitemap_middleware.http.messages import MAX_HTML_BYTES
 
 from ..support.recording import environ
 from ..support.sample_sites import Clock, Page, SampleSite

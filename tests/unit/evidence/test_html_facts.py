@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitemap_middleware.evidence.html_facts import MAX_DEPTH, HtmlFacts, decode_html, parse_html
-from sitemap_middleware.http.captured_response import KEPT_BODY_BYTES, MAX_HTML_BYTES
+from sitemap_middleware.http.messages import KEPT_BODY_BYTES, MAX_HTML_BYTES
 
 
 def reading(head: str = "", body: str = "<main><p>Text</p></main>") -> HtmlFacts:

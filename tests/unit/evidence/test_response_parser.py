@@ -12,7 +12,7 @@ import pytest
 
 from sitemap_middleware.evidence.observations import Observation
 from sitemap_middleware.evidence.response_parser import denies_access, parse_response
-from sitemap_middleware.http.captured_response import MAX_HTML_BYTES, CapturedResponse
+from sitemap_middleware.http.messages import MAX_HTML_BYTES, CapturedResponse
 from sitemap_middleware.models import Site
 
 SITE = Site("https", "example.com")

@@ -11,7 +11,7 @@ import flask
 import pytest
 
 from sitemap_middleware import SitemapMiddleware
-from sitemap_middleware.http.captured_response import CapturedResponse
+from sitemap_middleware.http.messages import CapturedResponse
 from sitemap_middleware.models import Site
 from sitemap_middleware.observe.buffer import MAX_PENDING_BODY_BYTES, ResponseBuffer
 
