@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -31,7 +30,7 @@ from ..middleware import SitemapMiddleware
 from ..stores.default import only_existing_files
 from . import terminal
 from .app_loader import is_app_name
-from .command_target import Target, open_target, reporting_errors
+from .command_target import open_target, reporting_errors
 from .terminal import CommandError, console, print_line, print_notes, print_rows, progress
 
 if TYPE_CHECKING:
@@ -306,7 +305,8 @@ def _opened(target: Any, mode: Pages, *, obey_robots: bool, base_url: str | None
     ):
         client = AppClient(fetch, site)
         source = ClientSource(f"{site.base_url}{app.service.options.path}", client, time.time())
-        yield source, contextlib.nullcontext(client), functools.partial(_known_urls, app)
+        # What fails meanwhile is in the app's log.
+        yield source, contextlib.nullcontext(client), lambda: app.service.url_report(app.snapshots()[0][:1], [])
 
 
 def _web_client(named: str, *, obey_robots: bool) -> WebClient:
@@ -336,9 +336,3 @@ def _unobserved(fetch: Fetch, middleware: SitemapMiddleware) -> Iterator[Fetch]:
         yield fetch_unobserved
     finally:
         other.close()
-
-
-def _known_urls(target: Target) -> Iterator[EvaluatedUrl]:
-    """What the middleware of an app knows of its pages."""
-    snapshots, _ = target.snapshots()
-    return target.service.url_report(snapshots[:1], failures=[])  # the app's log has them

@@ -24,7 +24,7 @@ from ..stores.stored_sites import store_status
 from . import results, terminal
 from .app_loader import is_app_name, load_app
 from .command_target import Target, open_target, reporting_errors
-from .terminal import CommandError, print_json, print_notes, progress
+from .terminal import CommandError, console, print_json, print_notes, print_rows, progress
 
 _no_requests_option = click.option(
     "--no-requests",
@@ -88,7 +88,7 @@ def list_(app: Any, *, not_listed: bool, as_json: bool, as_csv: bool, **options:
     elif as_json:
         print_json([*map(results.page_as_json, lines)])
     else:
-        results.print_pages(lines)
+        print_rows(console(), map(results.page_row, lines))
     print_notes(notes)
     if failures:  # their pages are missing
         raise CommandError("; ".join(failures))

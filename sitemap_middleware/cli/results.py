@@ -90,11 +90,7 @@ def page_as_json(line: EvaluatedUrl) -> dict[str, Any]:
     return {column: getattr(line, column) for column in COLUMNS}
 
 
-def print_pages(lines: Iterable[EvaluatedUrl]) -> None:
-    print_rows(console(), map(_page_row, lines))
-
-
-def _page_row(line: EvaluatedUrl) -> Row:
+def page_row(line: EvaluatedUrl) -> Row:
     """The URL and the date of a page and whether no page links to it, or the reason why it is not listed."""
     if not line.listed:
         return line.url, f"not listed: {line.reason}", "dim"

@@ -64,13 +64,6 @@ class ReportPage(NamedTuple):
     status: int = 200
 
 
-class Week(NamedTuple):
-    """What changed in one week."""
-
-    monday: str
-    counts: dict[str, int]
-
-
 def report_page(
     name: str,
     arguments: Mapping[str, str],
@@ -147,12 +140,12 @@ def _overview(evaluation: Evaluation) -> Context:
     today = evaluation.now // SECONDS_PER_DAY
     first_monday = _monday(today) - 7 * (WEEKS - 1)
     weeks = [
-        Week(w3c_day_from_timestamp((first_monday + 7 * number) * SECONDS_PER_DAY), dict.fromkeys(CHANGE_KINDS, 0))
+        (w3c_day_from_timestamp((first_monday + 7 * number) * SECONDS_PER_DAY), dict.fromkeys(CHANGE_KINDS, 0))
         for number in range(WEEKS)
     ]
     for (kind, day), count in evaluation.index.changes_by_day(first_monday * SECONDS_PER_DAY).items():
         if day <= today:  # a page may state a date in the future
-            weeks[(day - first_monday) // 7].counts[kind] += count
+            weeks[(day - first_monday) // 7][1][kind] += count
     return {
         "index": evaluation.index,
         "weeks": weeks,
