@@ -15,8 +15,8 @@ from rich.table import Table
 from rich.text import Text
 
 from ..check.runner import sitemap_urls
-from ..crawler_logs.addresses import Identities
 from ..crawler_logs.crawl_report import CrawlReport, crawl_report
+from ..crawler_logs.crawlers import Identities
 from . import terminal
 from .command_target import open_target, reporting_errors
 from .terminal import CommandError, console, print_line, print_notes, printable, progress

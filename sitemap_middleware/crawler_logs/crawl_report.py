@@ -15,8 +15,7 @@ from urllib.parse import unquote
 
 from ..exceptions import SitemapError
 from ..http.urls import bare_host
-from .addresses import Identities, Identity
-from .known_crawlers import MAX_AGENT_CHARS, Crawler, bot_of_agent, crawler_of_agent
+from .crawlers import MAX_AGENT_CHARS, Crawler, Identities, Identity, bot_of_agent, crawler_of_agent
 from .log_reader import Hit, read_hits, timestamp_of_text
 
 MAX_COUNTED_PAGES: Final = 500_000
