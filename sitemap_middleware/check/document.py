@@ -11,6 +11,7 @@ from itertools import chain
 from typing import Final, Literal
 from urllib.parse import urlsplit
 
+from ..protocol.extensions import MAX_NEWS
 from .extensions import LINK, NEWS, check_extensions, check_versions
 from .findings import Problem, quoted
 from .reader import GZIP_MAGIC, Element, Unreadable, XmlReader, pieces_of
@@ -30,7 +31,6 @@ MAX_ENTRIES: Final = 50_000
 """URLs of a sitemap, and sitemaps of an index."""
 MAX_CHILDREN: Final = 100_000
 """Children of the root, with those that are no entries."""
-MAX_ARTICLES: Final = 1_000
 
 _HTML: Final = re.compile(rb"<(?:!doctype\s+html|html|head|body)[\s>]", re.IGNORECASE)
 _UTF_16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, b"<\0", b"\0<")
@@ -170,7 +170,7 @@ class Document:
             self._add(("document-empty", f"the document lists no {'sitemaps' if self.kind == 'index' else 'URLs'}"))
         if self.kind == "index" and self._listed.parent is not None and not self._is_loop:
             self._add(("index-nested", "an index names this index"))
-        if self._articles > MAX_ARTICLES:
+        if self._articles > MAX_NEWS:
             self._add(("news-too-many", f"the document has {self._articles:,} articles"))
         for (code, text), (count, url, where) in self._elsewhere.items():
             self._add((code, f"{'a URL is' if count == 1 else f'{count:,} URLs are'} {text}"), where, url)

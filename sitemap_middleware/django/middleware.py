@@ -28,9 +28,7 @@ from ..adapters.wsgi_client import wsgi_text
 from ..http.messages import NOINDEX_HEADER, TEST_CLIENT_WAIT_SECONDS, WAIT_SECONDS_KEY, Request, Response
 
 if TYPE_CHECKING:
-    from _typeshed.wsgi import WSGIApplication
     from django.http.response import HttpResponseBase
-    from starlette.types import ASGIApp
 
     from ..observe.tracker import PassingResponse
     from ..report.request_handler import ReportRequest
@@ -61,7 +59,9 @@ class SitemapMiddleware:
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase | Awaitable[HttpResponseBase]]) -> None:
         self.get_response: Any = get_response
-        self.app: Any = core.SitemapMiddleware(_get_response_as_app(get_response))
+        self._is_async = iscoroutinefunction(get_response)
+        inner = _InnerASGIApp if self._is_async else _InnerWSGIApp
+        self.app: Any = core.SitemapMiddleware(inner(get_response))
         """The middleware around everything that is inside of this one. It has `explain`, `stats` and `flush`."""
         if not self.app.service.options.enabled:
             raise MiddlewareNotUsed
@@ -72,7 +72,6 @@ class SitemapMiddleware:
                 " visitors send, and commands do not find it",
                 names.index(True) + 1,
             )
-        self._is_async = iscoroutinefunction(get_response)
         if self._is_async:
             markcoroutinefunction(self)
 
@@ -91,9 +90,7 @@ class SitemapMiddleware:
         answer = self.get_response(request)
         if own is not None and app.service.sitemap_handler.amends(own):
             return amended_response(answer, app, own)
-        observe_response(answer, exchange)
-        self._hide(answer)
-        return answer
+        return self._observed(answer, exchange)
 
     async def _respond(self, request: HttpRequest) -> HttpResponseBase:
         """The same in async mode."""
@@ -110,15 +107,15 @@ class SitemapMiddleware:
         if own is not None and app.service.sitemap_handler.amends(own):
             amended: HttpResponseBase = await run_sync(amended_response, answer, app, own, limiter=thread_limiter())
             return amended
-        observe_response(answer, exchange)
-        self._hide(answer)
-        return answer
+        return self._observed(answer, exchange)
 
-    def _hide(self, answer: Any) -> None:
-        """Add the header of the option `robots="noindex"`. Django's responses have one value of each header."""
+    def _observed(self, answer: Any, exchange: ASGIExchange | WSGIExchange | None) -> Any:
+        """The response, with the header of the option `robots="noindex"`. Django's have one value of each header."""
+        observe_response(answer, exchange)
         if self.app.service.options.robots == "noindex":
             name, value = NOINDEX_HEADER
             answer[name] = f"{answer[name]}, {value}" if name in answer else value
+        return answer
 
     def _untracked(self, exchange: ASGIExchange | WSGIExchange) -> Request | None:
         """The request, if its page is not known yet. Else the page is set."""
@@ -280,11 +277,6 @@ def _forgotten_by_test_client() -> Iterator[None]:
         for (uid, *_), receiver, *_ in list(got_request_exception.receivers):
             if str(uid).startswith(_TEST_CLIENT_UID) and (method := receiver()) is not None:
                 method.__self__.exc_info = None
-
-
-def _get_response_as_app(get_response: Any) -> WSGIApplication | ASGIApp:
-    """The app for a `get_response`, of the protocol that fits its mode."""
-    return _InnerASGIApp(get_response) if iscoroutinefunction(get_response) else _InnerWSGIApp(get_response)
 
 
 # The report
