@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import flask
 import pytest
 from starlette.applications import Starlette
 from starlette.responses import HTMLResponse
@@ -16,7 +15,7 @@ from sitemap_middleware.stores.sqlite import MemoryStore
 from ..support.documents import entries
 from ..support.sample_sites import Page, SampleSite
 from ..support.stores import all_pages
-from ..support.wire import RequestSpec, asgi, wsgi
+from ..support.wire import RequestSpec, asgi
 
 BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 LOCAL = "http://testserver"
@@ -37,16 +36,6 @@ def test_exclusion_goes_before_learning(protocol: str) -> None:
     site = SampleSite(protocol, {"/posts/{slug}": Page()}, learn="/posts/{slug}", exclude="/posts/draft-*")
     site.visit("/posts/one", "/posts/draft-one")
     assert site.locs() == [f"{LOCAL}/posts/one"]
-
-
-def test_decorator_allows_learning_catch_alls_and_secret_parameters() -> None:
-    app = flask.Flask("site", static_folder=None)
-    app.add_url_rule("/docs/<path:page>", "docs", sitemap(learn=True)(lambda page: page))
-    app.add_url_rule("/codes/<code>", "codes", sitemap(learn=True)(lambda code: code))
-    site = SitemapMiddleware(app.wsgi_app, store="memory://")
-    for path in ("/docs/a/b", "/codes/7"):
-        wsgi(site, RequestSpec(path))
-    assert sorted(entries(wsgi(site, RequestSpec("/sitemap.xml")).body)) == [f"{LOCAL}/codes/7", f"{LOCAL}/docs/a/b"]
 
 
 def test_learn_option_with_a_routes_template_keeps_its_decorator_settings() -> None:

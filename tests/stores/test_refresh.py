@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 import flask
@@ -224,26 +224,6 @@ def test_a_path_that_is_none_is_refused(path: Any) -> None:
     _, worker = memory()
     with pytest.raises(OptionError, match=r"give the path of a page, such as refresh\(\"/about\"\), or nothing"):
         worker.app.refresh(path)
-
-
-class Lazy:
-    """An object that stands for a text, such as Django's `reverse_lazy` returns."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-
-    def __str__(self) -> str:
-        return self._text
-
-
-@pytest.mark.parametrize("path", [Lazy("/items/rye"), PurePosixPath("/items/rye")], ids=type)
-def test_a_path_may_be_an_object_that_stands_for_its_text(path: Any) -> None:
-    shop, worker = memory()
-    assert sorted(worker.listed()) == ALL
-    shop.items[:] = ["rye", "spelt"]
-    worker.app.refresh(path)
-    assert "/items/spelt" in worker.listed()
-    assert shop.requests[-1] == "/items/rye"
 
 
 def test_a_refresh_during_an_outage_is_made_up_for(caplog: pytest.LogCaptureFixture) -> None:

@@ -146,12 +146,6 @@ wrapped_litestar = SitemapMiddleware(litestar_app, base_url="https://example.com
 quart_app = Quart(__name__)
 
 
-@quart_app.route("/bread/<name>")
-@sitemap(values=["rye"])
-async def quart_loaf(name: str) -> str:
-    return name
-
-
 quart_app.asgi_app = SitemapMiddleware(  # type: ignore[method-assign] # as in Flask
     quart_app.asgi_app, base_url="https://example.com"
 )
@@ -202,7 +196,6 @@ async def asgi_site(scope: Scope, receive: Receive, send: Send) -> None:
 wrapped_wsgi = SitemapMiddleware(wsgi_site, base_url="https://example.com", include="/")
 wrapped_asgi = SitemapMiddleware(asgi_site, base_url="https://example.com", include="/")
 wrapped_flask = SitemapMiddleware(flask_app)
-wrapped_fastapi = SitemapMiddleware(fastapi_app)
 
 
 async def serve(scope: Scope, receive: Receive, send: Send) -> None:

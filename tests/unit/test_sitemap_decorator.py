@@ -202,18 +202,3 @@ def test_it_needs_its_parentheses() -> None:
         sitemap(page)
     with pytest.raises(OptionError, match="needs its parentheses"):
         sitemap(page, unheard_of=True)
-
-
-class Full:
-    """Something that has no room for a mark."""
-
-    __slots__ = ()
-
-    def __call__(self) -> str:
-        return "a page"
-
-
-@pytest.mark.parametrize("target", [Full(), len, "view"])
-def test_what_cannot_bear_a_mark_is_refused_with_the_cure(target: Any) -> None:
-    with pytest.raises(OptionError, match="its attributes cannot be set; decorate a function that calls it"):
-        sitemap(priority=0.5)(target)

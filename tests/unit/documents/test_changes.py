@@ -169,21 +169,6 @@ def test_items_that_move_to_the_next_document_are_no_changes(monkeypatch: pytest
     assert bakery.told() == {"/items/a&b": "listed", "/items/it's": "listed"}
 
 
-@pytest.mark.parametrize("lost", ["xml/items-1", "values/items-1"])
-def test_a_store_that_lost_a_record_tells_of_nothing(lost: str) -> None:
-    store = MemoryStore()
-    bakery = Bakery(store=store)
-    bakery.items = {"rye": None}
-    bakery.pass_(DAY)
-    store.save(bakery.app.service.site_resolver.default_site().base_url, {f"documents/{lost}": None})
-    bakery.items["oat"] = None
-    bakery.pass_(3600)
-    assert bakery.told() == {}
-    bakery.items["spelt"] = None
-    bakery.pass_(3600)
-    assert bakery.told() == {"/items/spelt": "listed"}
-
-
 @pytest.mark.parametrize("record", [b"{", b"7", b"[1, [2]]", b'[1, [["u", "listed", "now", null]]]'])
 def test_a_damaged_record_of_changes_is_absent(record: bytes) -> None:
     store = MemoryStore()

@@ -55,43 +55,6 @@ def test_documentation_of_an_api_is_known_by_what_it_loads(source: str, is_docum
 
 
 @pytest.mark.parametrize(
-    ("head", "refresh"),
-    [
-        ("", None),
-        ('<meta http-equiv="refresh" content="0;url=/other">', "/other"),
-        ('<META HTTP-EQUIV=" Refresh " CONTENT="0; URL=https://example.com/other">', "https://example.com/other"),
-        ("""<meta http-equiv=refresh content="0;url='/other'">""", "/other"),
-        ('<meta http-equiv="refresh" content="0.5; url = /other">', "/other"),
-        ('<meta http-equiv="refresh" content="6;url=/other">', None),
-        ('<meta http-equiv="refresh" content="0">', None),
-        ('<noscript><meta http-equiv="refresh" content="0;url=/other"></noscript>', None),
-        ('<base href="/deep/"><meta http-equiv="refresh" content="0;url=other">', "/deep/other"),
-    ],
-)
-def test_refresh_target_is_read(head: str, refresh: str | None) -> None:
-    assert reading(head).instant_refresh == refresh
-
-
-@pytest.mark.parametrize(
-    ("head", "canonical"),
-    [
-        ("", None),
-        ('<link rel="canonical" href="https://example.com/a">', "https://example.com/a"),
-        ('<link rel="nofollow CANONICAL" href=" /a ">', "/a"),
-        ('<link rel="stylesheet" href="/a.css">', None),
-        ('<link rel="canonical" href="/de" hreflang="de"><link rel="canonical" href="/a">', "/a"),
-        ('<link rel="canonical" href="/a"><link rel="canonical" href="/a">', "/a"),
-        ('<link rel="canonical" href="/a"><link rel="canonical" href="/b">', None),
-        ('<base href="https://example.com/x/"><link rel="canonical" href="a">', "https://example.com/x/a"),
-        ('</head><body><link rel="canonical" href="/a">', None),
-        (f'<link rel="canonical" href="/{"a" * 9000}">', "/" + "a" * 2047),
-    ],
-)
-def test_the_canonical_link_of_the_head(head: str, canonical: str | None) -> None:
-    assert reading(head).canonical == canonical
-
-
-@pytest.mark.parametrize(
     ("html", "stated"),
     [
         ('<meta property="article:modified_time" content="2024-05-01T10:00:00+02:00">', "2024-05-01T08:00:00Z"),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from datetime import date
 from types import SimpleNamespace
 from typing import Any
 
@@ -53,29 +51,6 @@ def test_each_named_section_is_a_document_of_the_index(protocol: str) -> None:
     assert site.listed("routes-1") == ["/"]
     assert site.get("/sitemap-none.xml").status == site.get("/sitemap-routes.xml").status == 404
     assert site.get("/sitemap-guides-2.xml").status == 404
-
-
-@EVERYWHERE
-def test_an_item_may_have_any_form(protocol: str) -> None:
-    async def guides() -> AsyncIterator[Any]:
-        for item in (
-            "/a",
-            {"loc": "/b", "lastmod": date(2024, 5, 1)},
-            SimpleNamespace(loc="/c", priority=0.3),
-            Entry(loc="/d", changefreq="weekly"),
-            Entry({"loc": "/e"}),
-            "/a",
-        ):
-            yield item
-
-    site = Site(protocol, {"guides": guides})
-    assert entries(site.get("/sitemap-guides.xml").body) == {
-        f"{BASE}/a": {},
-        f"{BASE}/b": {"lastmod": "2024-05-01"},
-        f"{BASE}/c": {"priority": "0.3"},
-        f"{BASE}/d": {"changefreq": "weekly"},
-        f"{BASE}/e": {},
-    }
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,6 @@ from starlette.responses import HTMLResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware
-from sitemap_middleware.adapters import wsgi_client
 from sitemap_middleware.evidence.dates import w3c_from_timestamp
 from sitemap_middleware.observe import prober
 from sitemap_middleware.observe.prober import CHECKS, RETRY_SECONDS, ROUND_INTERVAL_SECONDS
@@ -254,19 +252,6 @@ def test_a_row_of_403_is_a_limiters_if_the_app_answers_others(allowed: int, list
         join_threads("sitemap-background")
     assert wsgi(site, RequestSpec("/sitemap.xml")).text.count("<loc>") == listed
     assert len(asked) <= 60
-
-
-def test_a_view_may_take_longer_than_the_body_of_its_response(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wsgi_client, "PROBE_TIMEOUT_SECONDS", 0.1)
-    app = flask.Flask("slow", static_folder=None)
-
-    @app.get("/")
-    def home() -> str:
-        time.sleep(0.2)  # the deadline is of the real clock
-        return "A page"
-
-    wrapped = SitemapMiddleware(app, store="memory://", robots=False)
-    assert locs(wsgi(wrapped, RequestSpec("/sitemap.xml")).body) == [f"{LOCAL}/"]
 
 
 # Pages whose content is new
