@@ -407,9 +407,12 @@ def test_a_static_page_whose_visitors_all_leave_before_its_end_is_requested_befo
 def test_where_the_middleware_may_not_ask_a_page_waits_until_its_html_was_read(protocol: str, verify: bool) -> None:
     site = Club(protocol, ["/-/login", "/static-public"], streams=True, verify=verify)
     site.answers = dict.fromkeys(["/-/login", "/static-public"], PUBLIC)
-    for path in site.answers:
-        site.visit(path, leaves=True)
+    for seconds, leaves in ((0, True), (2, False)):  # too soon for another reading: its headers alone count
+        site.clock.pass_(seconds)
+        for path in site.answers:
+            site.visit(path, leaves=leaves)
     assert site.listed() == ({"/static-public"} if verify else set())
+    assert "its HTML was not read yet, and may say noindex" in site.app.explain("/-/login").reason
     site.clock.pass_(10)
     for path in site.answers:
         site.visit(path)
