@@ -153,7 +153,10 @@ class PathBuilder:
         if missing := self.names - params.keys():
             raise ValueError(f"the route's {', '.join(sorted(missing))} is missing")
         if unknown := params.keys() - self.names - self.optional:
-            raise ValueError(f"the route has no parameter {', '.join(sorted(map(str, unknown)))}")
+            names = ", ".join(sorted(map(str, unknown)))
+            raise ValueError(
+                f"the route has no parameter {names}: select only its parameters, lastmod, priority and changefreq"
+            )
         path = self.write(params)
         if not self.leads_here(path):
             raise ValueError(f"{self.prefix}{path} is not routed to it")

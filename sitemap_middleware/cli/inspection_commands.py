@@ -127,8 +127,8 @@ def changes(app: Any, *, since: str, as_json: bool, **options: Any) -> None:
 @click.option(
     "--strict",
     is_flag=True,
-    help="Exit with 1 if a route with parameters is neither enumerated, learned nor excluded, if values fail, if a"
-    " pattern of an option matches nothing, or if the app does not start.",
+    help="Exit with 1 if a route with parameters is neither enumerated, learned nor excluded, if values or a lastmod"
+    " function fail, if a pattern of an option matches nothing, or if the app does not start.",
 )
 def routes_(app: Any, *, strict: bool, as_json: bool, **options: Any) -> None:
     """Show what becomes of every route.

@@ -174,12 +174,12 @@ def print_route_report(sitemap_url: str, reports: Sequence[RouteReport], notes: 
     _print_routes(reports)
     undecided = [f"{report.route.path} ({report.route.endpoint})" for report in reports if report.undecided]
     unmatched = [report.verdict.reason for report in reports if report.unmatched]
-    failing = [report.verdict.reason for report in reports if report.failing]
+    failing = [f"{report.route.path}: {report.verdict.reason}" for report in reports if report.failing]
     unlinked = [report.route.path for report in reports if report.unlinked]
     for hint, lines in (
         (_UNDECIDED_ROUTES_HINT, undecided),
         ("these patterns match nothing:", unmatched),
-        ("these values fail, so the sitemap lacks their latest pages:", failing),
+        ("these values or lastmod functions fail, so the sitemap lacks their latest pages or dates:", failing),
         (_UNLINKED_ROUTES_HINT, unlinked),
     ):
         if lines:

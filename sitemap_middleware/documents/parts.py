@@ -95,16 +95,19 @@ class PartSource:
     ask: Callable[[Iterable[str]], object] = lambda _: None
     """Has locs requested that it no longer lists, to know whether they are gone."""
 
-    def is_due(self, part: Part | None, now: float) -> bool:
+    def is_due(self, part: Part | None, now: float, uptime: float) -> bool:
         """Whether it is to be rendered again, given what was rendered last.
 
-        Slow providers are called less often, unless `refresh` asks.
+        Code that a deployment has changed is called although what the code before gave is still fresh: what was
+        rendered before this process began, by its `uptime` in seconds, is due. Slow providers are called less often,
+        unless `refresh` asks.
         """
         if part is None or part.mark != self.mark:
             return True
         age = now - part.at
         pause = part.pause if self.kind == "values" else 0.0
-        return age < 0 or (age >= pause and (part.key != self.key or age >= self.max_age))
+        is_of_earlier_code = self.kind != "learned" and 0 <= uptime < age
+        return age < 0 or (age >= pause and (is_of_earlier_code or part.key != self.key or age >= self.max_age))
 
 
 def part_sources(

@@ -69,6 +69,7 @@ class Publisher:
 
     def __post_init__(self) -> None:
         self._clock = self.options.clock
+        self._started_at = self._clock()
         self.saved_parts: SavedParts = SavedParts(self.store, self.store.time, self._clock)
         self._sites: OrderedDict[str, SiteSitemap] = OrderedDict()
         self._closing = threading.Event()
@@ -284,7 +285,8 @@ class Publisher:
         return code == X_DEFAULT and (page is None or 300 <= page.status < 400)
 
     def _is_due(self, source: PartSource, parts: Mapping[str, Part]) -> bool:
-        return source.is_due(parts.get(source.name), self.store.time())
+        uptime = self._clock() - self._started_at
+        return source.is_due(parts.get(source.name), self.store.time(), uptime)
 
     def _render_in_background(self, sitemap: SiteSitemap, due: Collection[PartSource], request: Request) -> None:
         """Render parts after this request, or at the same time, and wait a moment.

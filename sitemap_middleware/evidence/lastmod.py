@@ -32,6 +32,13 @@ class LastmodResult(NamedTuple):
 
     text: str | None
     source: str
+    failure: str = ""
+    """Why the developer's function gives no date, if it fails."""
+
+    @property
+    def note(self) -> str:
+        """All that people are to know of it."""
+        return f"{self.source}; {self.failure}" if self.failure else self.source
 
 
 _LONGEST_DAY_SECONDS: Final = SECONDS_PER_DAY + CLOCK_SKEW_SECONDS

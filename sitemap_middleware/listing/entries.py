@@ -35,7 +35,7 @@ from .candidates import (
 )
 from .extended_entries import NO_SOURCES, extended, shown_extensions
 from .policy import EvaluationContext, ListingPolicy
-from .provider_items import ProviderReport
+from .provider_items import ProviderReport, describe_error
 from .provider_reader import MAX_ENUMERATIONS, Providers
 from .site_signals_cache import Parts, SiteSignalsCache
 
@@ -185,7 +185,7 @@ class EntryBuilder:
         """
         route, options, given = candidate.route, self._options, candidate.entry or EMPTY_ENTRY
         signals = context.site_signals.signals
-        modified = self._developer_lastmod(route) if given.lastmod is None else given.lastmod
+        modified, failure = self._developer_lastmod(route) if given.lastmod is None else (given.lastmod, "")
         lastmod_result = lastmod(modified, candidate.page, route.last_modified, signals, context.snapshot.now)
         if lastmod_result.text is None and given.unusable_lastmod is not None:
             source = f"its values give {reprlib.repr(given.unusable_lastmod)}, which is not a date; {_DATE_FIX}"
@@ -193,6 +193,7 @@ class EntryBuilder:
             self._warn_once(f"dates of {route.endpoint}", "%s has no lastmod: %s", loc, source)
         elif candidate.loc is not None and modified is None:
             lastmod_result = LastmodResult(None, "its section gives no date, and pages of sections are not observed")
+        lastmod_result = lastmod_result._replace(failure=failure)
         wanted = route.settings.priority if given.priority is None else given.priority
         priority = options.priority if wanted is None else wanted
         if priority == "auto":
@@ -246,35 +247,36 @@ class EntryBuilder:
             if loc is not None:
                 yield candidate, self.build_entry(context, loc, candidate)[0]
 
-    def _developer_lastmod(self, route: Route) -> date | None:
-        """The lastmod of a route's `@sitemap`. A callable that fails gives none, and is logged once."""
+    def _developer_lastmod(self, route: Route) -> tuple[date | None, str]:
+        """The lastmod of a route's `@sitemap`, or why it has none: its function failed, which is logged once."""
         given = route.settings.lastmod
         if given is None or isinstance(given, date):
-            return given
+            return given, ""
         try:
             returned = Context().run(given)  # empty: the date is for everyone, whoever asks for the sitemap
             if returned is None:
-                return None
+                return None, ""
             modified = validate_date(
                 returned, "return a datetime.date or a datetime.datetime", "what it returned: lastmod"
             )
             w3c(modified)
         except Exception as error:
+            failure = f"its lastmod function failed: {describe_error(error)}"
             self._warn_once(
                 f"lastmod of {route.endpoint}",
-                "the lastmod callable of %s (%s) failed, so it dates no page: %s",
+                "of %s (%s), %s; so it dates no page",
                 route.endpoint,
                 route.path,
-                error,
+                failure,
             )
-            return None
-        return modified
+            return None, failure
+        return modified, ""
 
     def _settings_digest(self, snapshot: SiteSnapshot) -> str:
         """A digest of all that decides on pages besides their own history and the site signals."""
         options = self._options
         learned = [route for route in snapshot.table.routes if not route.static and route.builder is None]
-        dates = [date for route in learned if (date := self._developer_lastmod(route)) is not None]
+        dates = [date for route in learned if (date := self._developer_lastmod(route)[0]) is not None]
         inputs = (
             snapshot.site.base_url,
             [pattern.text for patterns in (options.include, options.exclude, options.learn) for pattern in patterns],

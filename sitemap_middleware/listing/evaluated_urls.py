@@ -116,7 +116,7 @@ def evaluated_urls(
             kind=(source or UNDATED) if entry else (verdict.kind or verdict.reason),
             lastmod=dated,
             lastmod_from=source,
-            lastmod_note=lastmod.source if lastmod else None,
+            lastmod_note=lastmod.note if lastmod else None,
             changefreq=entry.changefreq if entry else None,
             priority=entry.priority if entry else None,
             extensions="; ".join(describe_extensions(entry, sources)) if entry and sources else "",

@@ -80,7 +80,7 @@ def _explain(entries: EntryBuilder, context: EvaluationContext, path: str) -> Ex
     return replace(
         explanation,
         entry=entry,
-        lastmod_source=lastmod.source,
+        lastmod_source=lastmod.note,
         changefreq_source=changefreq_source,
         extensions=describe_extensions(entry, sources),
     )

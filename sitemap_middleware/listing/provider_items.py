@@ -23,7 +23,7 @@ from ..options.entry import EMPTY_ENTRY, Entry, copy_item
 from ..routing.framework_detection import get_attribute
 
 MAX_SKIP_EXAMPLES: Final = 3
-"""Maximum number of skipped items that are shown."""
+"""Maximum number of skipped items that are shown, one for each reason."""
 
 _MAX_REASON_CHARS: Final = 200
 """Characters of an exception's text that are shown."""
@@ -68,23 +68,22 @@ class ProviderReport:
 
     count: int = 0
     skipped: int = 0
-    examples: list[str] = field(default_factory=list)
+    examples: dict[str, str] = field(default_factory=dict)
+    """The first skipped items, by the reason."""
     failure: ValuesError | None = None
 
     def skip(self, item: Any, reason: str) -> None:
-        """Count an item that makes no page, and show it if it is among the first."""
+        """Count an item that makes no page, and show it if it is the first with its reason."""
         self.skipped += 1
-        if len(self.examples) < MAX_SKIP_EXAMPLES:
+        if reason not in self.examples and len(self.examples) < MAX_SKIP_EXAMPLES:
             shown = f"Entry({reprlib.repr(item.params)})" if isinstance(item, Entry) else reprlib.repr(item)
-            self.examples.append(f"{shown} was left out: {reason}")
+            self.examples[reason] = f"{shown}: {reason}"
 
     def messages(self) -> tuple[str, ...]:
         """Describe to people what is wrong with the items."""
         if not self.skipped:
             return ()
-        shown = len(self.examples)
-        first = f", such as the {shown} that follow" if shown < self.skipped else ""
-        return f"{self.skipped} of {self.count} items were left out{first}", *self.examples
+        return f"{self.skipped} of {self.count} items were left out", *self.examples.values()
 
 
 class ProvidedPage(NamedTuple):

@@ -51,7 +51,8 @@ class RouteReport:
     unmatched: bool = False
     """Whether it is a pattern of an option that matches nothing."""
     failing: bool = False
-    """Whether its `values` fail, as the verdict says."""
+    """Whether its `values` or its `lastmod` function fail, as the verdict says."""
+    lastmod_failure: str = ""
     unlinked: bool = False
     """Whether it is listed, and no page links to it."""
 
@@ -134,6 +135,7 @@ def _count(
         if loc is not None:
             lastmod = entries.build_entry(context, loc, candidate)[1]
             report.lastmod[lastmod.source if lastmod.text else ""] += 1
+            report.lastmod_failure = report.lastmod_failure or lastmod.failure
 
 
 def _decide(
@@ -151,6 +153,9 @@ def _decide(
             plural = "" if report.provided == 1 else "s"
             counts = f"values: {report.provided} page{plural}, {report.listed} listed"
             report.verdict = Verdict(report.listed > 0, "; ".join((counts, *read.messages())))
+    if report.lastmod_failure:
+        reason = f"{report.verdict.reason}; {report.lastmod_failure}"
+        report.verdict, report.failing = report.verdict._replace(reason=reason), True
 
 
 def _parametrised_verdict(policy: ListingPolicy, options: Options, report: RouteReport) -> tuple[Verdict, bool]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 from urllib.parse import unquote
@@ -48,11 +49,14 @@ def read_routes(app: Any, position: Position) -> Iterator[Route]:
             continue
         endpoint, view = rule.endpoint, views.get(rule.endpoint, rule.endpoint)
         own_settings = settings_of(view)
+        settings = _all_settings(app, endpoint, own_settings)
+        if callable(settings.lastmod):
+            settings = settings._replace(lastmod=_InAppContext(app, settings.lastmod))
         yield position.route(
             rule.rule,
             endpoint if isinstance(endpoint, str) else endpoint_name(endpoint),
             own_settings,
-            _all_settings(app, endpoint, own_settings),
+            settings,
             host=host,
             hidden=_hidden_reason(view),
             internal=_internal_reason(view),
@@ -60,6 +64,19 @@ def read_routes(app: Any, position: Position) -> Iterator[Route]:
             defaults=rule.defaults or {},
             builder=partial(_paths, app, rule, position.prefix) if "<" in rule.rule else None,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _InAppContext:
+    """A function without arguments, called within the app's context. Routes are compared, so it has equality."""
+
+    app: Any
+    function: Callable[[], Any]
+
+    def __call__(self) -> Any:
+        context = new_context(self.app)
+        with context if isinstance(context, AbstractContextManager) else nullcontext():  # Quart's is async
+            return self.function()
 
 
 def trusted_hosts(app: Any) -> tuple[str, ...]:

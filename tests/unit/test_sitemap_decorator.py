@@ -135,7 +135,7 @@ def test_a_lastmod_that_fails_costs_a_warning_and_not_the_page(raised: Any, capl
         assert entries(answer.body) == {"http://testserver/x": {"priority": "0.3"}}
         clock.pass_(1000)
     assert [record.levelname for record in caplog.records] == ["WARNING"]
-    assert "lastmod callable of view (/x)" in caplog.text
+    assert "of view (/x), its lastmod function failed: " in caplog.text
 
 
 def test_a_lastmod_callable_is_asked_again() -> None:

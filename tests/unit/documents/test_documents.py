@@ -200,6 +200,23 @@ def test_documents_outlive_the_process(tmp_path: Path, monkeypatch: pytest.Monke
     assert header(after.get("/sitemap-items-2.xml"), "last-modified") == header(part, "last-modified")
 
 
+def test_what_a_deployment_no_longer_gives_leaves_with_the_first_sitemap() -> None:
+    store, clock, calls = MemoryStore(), Clock(NOW), list[str]()
+
+    def started(name: str, *items: str) -> Shop:
+        clock.pass_(5)
+        return Shop(lambda: calls.append(name) or items, store, clock=clock)
+
+    before = started("before", "public", "secret")
+    assert b"/items/secret" in before.get().body
+    workers = [started(name, "public") for name in ("first", "second")]
+    clock.pass_(5)
+    for worker in workers * 2:
+        assert b"/items/secret" not in worker.get().body
+        clock.pass_(5)
+    assert calls == ["before", "first"], "what another worker has read since they started is not read again"
+
+
 # Faults
 
 

@@ -116,7 +116,7 @@ def test_each_date_and_each_reason_for_none_is_explained(
     page: Page | None, file: int | None, text: str | None, source: str
 ) -> None:
     around = SiteSignals(deployments=((DEPLOYED, DEPLOYED),), until=NOW - DAY)
-    assert lastmod(None, page, file, around, NOW) == (text, source)
+    assert lastmod(None, page, file, around, NOW)[:2] == (text, source)
 
 
 # Sites that mislead
@@ -192,7 +192,7 @@ def test_date_that_moves_twice_without_content_is_not_a_date(name: str) -> None:
     moves = [(NOW + day * DAY, NOW + day * DAY - 5 * HOUR - 7 * day) for day in range(0, 8, 2)]
     sights = [answer(kind, at + later, value, 1) for at, value in moves for later in (0, 36 * HOUR)]
     result = lastmod(None, merged(*sights), None, EVERYWHERE, NOW + 9 * DAY)
-    assert result == (None, f"{name} changes while its content stays the same")
+    assert result[:2] == (None, f"{name} changes while its content stays the same")
     once = lastmod(None, merged(*sights[:4]), None, EVERYWHERE, NOW + 9 * DAY)
     assert once.text == w3c_from_timestamp(moves[1][1])
     deployed = SiteSignals(deployments=((moves[1][1], moves[2][1]),))
@@ -202,7 +202,7 @@ def test_date_that_moves_twice_without_content_is_not_a_date(name: str) -> None:
 def test_dates_of_two_servers_that_take_turns_are_none() -> None:
     sights = [answer("Last-Modified", NOW + hour * HOUR, NOW - (3 + hour % 2) * DAY, 1) for hour in range(5)]
     result = lastmod(None, merged(*sights), None, EVERYWHERE, NOW + DAY)
-    assert result == (None, "its Last-Modified changes while its content stays the same")
+    assert result[:2] == (None, "its Last-Modified changes while its content stays the same")
 
 
 @given(
@@ -252,14 +252,14 @@ OTHERS = [read_at(f"/{which}", (NOW, which), (NOW + HOUR, which)) for which in r
 )
 def test_a_change_that_gives_no_date_is_explained(sights: tuple[tuple[int, int], ...], reason: str) -> None:
     page = read_at("/", *sights)
-    assert lastmod(None, page, None, site_signals([page, *OTHERS]), NOW + DAY) == (None, reason)
+    assert lastmod(None, page, None, site_signals([page, *OTHERS]), NOW + DAY)[:2] == (None, reason)
 
 
 @pytest.mark.parametrize(("apart", "text"), [(DAY, w3c_from_timestamp(NOW + HOUR + DAY)), (DAY + 1, "2025-06-16")])
 def test_change_between_distant_visits_is_dated_by_its_day(apart: int, text: str) -> None:
     changed = NOW + HOUR + apart
     page = read_at("/", (NOW, 1), (NOW + HOUR, 1), (changed, 2), (changed + HOUR, 2))
-    assert lastmod(None, page, None, EVERYWHERE, NOW + 9 * DAY) == (text, "an observed change of its content")
+    assert lastmod(None, page, None, EVERYWHERE, NOW + 9 * DAY)[:2] == (text, "an observed change of its content")
     assert lastmod(None, page, None, EVERYWHERE, changed - 1).source == (
         "the observed change of its content is in the future, by a clock that was wrong"
     )

@@ -102,7 +102,7 @@ def test_pages_outside_the_root_path_may_be_listed(protocol: str) -> None:
         (Entry({"slug": "a"}), "it does not say which page it is"),
         (SimpleNamespace(slug="a"), "has no attribute loc"),
         (None, "None is not a text"),
-        ("/", "'https://example.com/' was left out: it is a page of the app's own route /, which is listed as such"),
+        ("/", "'https://example.com/': it is a page of the app's own route /, which is listed as such"),
         ("/posts/rye", "it is a page of the app's own route /posts/<slug>, which is listed as such"),
     ],
 )
@@ -178,4 +178,4 @@ def test_an_entry_with_a_loc_is_not_one_of_a_route(caplog: pytest.LogCaptureFixt
     app.add_url_rule("/<slug>", "page", sitemap(values=["a", Entry(loc="/b")])(lambda slug: slug))
     site = SitemapMiddleware(app, base_url=BASE, store="memory://")
     assert read_sitemap(site).paths == ["/a"]
-    assert "Entry({'loc': '/b'}) was left out: the route's slug is missing" in caplog.text
+    assert "Entry({'loc': '/b'}): the route's slug is missing" in caplog.text

@@ -12,6 +12,7 @@ import aiosqlite
 import flask
 import pytest
 import quart
+from werkzeug.middleware.dispatcher import DispatcherMiddleware
 
 from sitemap_middleware import SitemapMiddleware, sitemap
 from sitemap_middleware.documents import publisher
@@ -29,7 +30,9 @@ from ...support.values_sites import (
     on_flask_below_a_dispatcher,
     on_flask_in_starlette,
     on_quart,
+    on_rules,
     on_starlette,
+    text,
 )
 from ...support.waiting import join_threads, until
 from ...support.wire import Answer, RequestSpec, asgi_async
@@ -38,6 +41,25 @@ ANYWHERE = pytest.mark.parametrize("make", [on_flask, on_quart, on_starlette])
 
 
 # The app's own context
+
+
+@pytest.mark.parametrize("prefix", ["", "/blog"])
+def test_a_lastmod_function_runs_in_the_app_context_and_its_failure_is_shown(prefix: str) -> None:
+    def changed_on() -> str:
+        day: str = flask.current_app.config["CHANGED"]
+        return day
+
+    app = on_rules(("/posts/<slug>", text(["rye"], lastmod=changed_on), {}))
+    site = ValuesSite(DispatcherMiddleware(flask.Flask("outer"), {prefix: app}) if prefix else app, max_age=0)
+    app.config["CHANGED"] = "2025-01-02"
+    assert site.entries() == {f"{LOCAL}{prefix}/posts/rye": {"lastmod": "2025-01-02"}}
+    del app.config["CHANGED"]
+    failure, service = "its lastmod function failed: KeyError: 'CHANGED'", site.app.service
+    assert failure in str(site.app.explain(f"{prefix}/posts/rye"))
+    reports = service.route_report([service.snapshot(service.sites()[0], service.store)])
+    assert [report.verdict.reason for report in reports if report.failing] == [
+        f"values: 1 page, 1 listed; {failure}"
+    ]
 
 
 @pytest.mark.parametrize("make", [on_flask, on_flask_below_a_dispatcher, on_flask_in_starlette, on_quart])
