@@ -45,7 +45,8 @@ def _explain(entries: EntryBuilder, context: EvaluationContext, path: str) -> Ex
     snapshot = context.snapshot
     quoted = quote_path(path)
     if not path.startswith("/"):
-        return Explanation(path, None, False, 'it is no path: give one from the first slash on, such as "/about"')
+        what = f"it is not below {snapshot.site.base_url}" if "://" in path else "it is no path"
+        return Explanation(path, None, False, f'{what}: give a path from the first slash on, such as "/about"')
     if quoted is None:
         return Explanation(path, None, False, UNREACHABLE_REASON)
     loc = loc_of(snapshot.site, quoted)

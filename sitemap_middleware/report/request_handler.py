@@ -30,6 +30,10 @@ EXTRA_MISSING: Final = 'the report needs the extra "report": pip install "sitema
 
 _VERSIONS_OF_PROXIES: Final = ("0.9", "1.0")
 
+_FLASK_HINT: Final = (
+    "; Flask's request, session and current_user are there only within `with app.request_context(dict(request.environ)):`"
+)
+
 
 Permission = bool | tuple[int, Sequence[tuple[str, str]]]
 """What `authorize` says: yes, no, or the status and headers of another answer."""
@@ -111,18 +115,22 @@ class ReportHandler:
             try:
                 return self._authorize(asked)
             except Exception as error:
-                return self._refuse_by_error(error)
+                is_flask = asked.environ is not None and hasattr(self._framework_app(), "request_context")
+                return self._refuse_by_error(error, _FLASK_HINT if is_flask else "")
         if not _is_this_machine(request, asked):
             return False
-        if is_debug(framework_app(self._service.app_routes.app)):
+        if is_debug(self._framework_app()):
             return True
         self._warn_once(
             "debug", "the report is not shown: the app is not in debug mode, and the option authorize is not set"
         )
         return False
 
-    def _refuse_by_error(self, error: Exception) -> bool:
-        self._warn_once("authorize", "authorize failed, so the report is not shown: %r", error)
+    def _framework_app(self) -> Any:
+        return framework_app(self._service.app_routes.app)
+
+    def _refuse_by_error(self, error: Exception, hint: str = "") -> bool:
+        self._warn_once("authorize", "authorize failed, so the report is not shown: %r%s", error, hint)
         return False
 
     def _decide(self, request: Request, allowed: Any) -> Response | None:

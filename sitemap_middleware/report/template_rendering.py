@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import unquote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
@@ -57,6 +58,12 @@ def web(url: str) -> str | None:
     return url if url.startswith(("http://", "https://")) else None
 
 
+def readable(path: str) -> str:
+    """A percent-encoded path as browsers show it: letters that are not ASCII are decoded."""
+    decoded = re.sub("(?:%[89A-Fa-f][0-9A-Fa-f])+", lambda found: unquote(found[0]), path)
+    return decoded if decoded.isprintable() and "\ufffd" not in decoded else path
+
+
 def code(text: str) -> Markup:
     """The text with what is between backticks as code."""
     return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))  # noqa: S704 # escaped before
@@ -69,7 +76,9 @@ _templates: Final = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-_templates.filters |= {function.__name__: function for function in (number, time, moment, percent, age, web, code)}
+_templates.filters |= {
+    function.__name__: function for function in (number, time, moment, percent, age, readable, web, code)
+}
 
 
 def render(template: str, context: Mapping[str, Any]) -> str:

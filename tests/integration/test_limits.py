@@ -67,7 +67,7 @@ def test_paths_that_no_loc_can_name_are_explained(protocol: str) -> None:
     for path, reason in (
         ("/a\x00", "no loc can be written"),
         ("/a/../b", "no loc"),
-        ("https://example.com/about", "it is no path: give one from the first slash on"),
+        ("https://example.com/about", "it is not below http://testserver: give a path from the first slash on"),
         ("/" + "x" * 3000, "2,048 characters"),
     ):
         explanation = sample.app.explain(path)

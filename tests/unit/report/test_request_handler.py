@@ -114,7 +114,9 @@ class TestAuthorize:
         sample = site(protocol, authorize=fail if protocol == "wsgi" else fail_async)
         assert request(sample).status == request(sample).status == 404
         messages = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
-        assert messages == ["authorize failed, so the report is not shown: LookupError('no such user')"]
+        (message,) = messages
+        assert message.startswith("authorize failed, so the report is not shown: LookupError('no such user')")
+        assert ("with app.request_context(dict(request.environ))" in message) == (protocol == "wsgi")
 
     def test_it_may_ask_a_browser_for_a_password(self, protocol: str) -> None:
         def allow(request: ReportRequest) -> Any:
