@@ -21,10 +21,9 @@ from ..listing.candidates import SiteSnapshot
 from ..middleware import SitemapMiddleware
 from ..models import Site
 from ..service import SitemapService
-from ..stores.stored_sites import open_readonly, stored_sites
+from ..stores.stored_sites import base_url_of_key, open_readonly, stored_sites
 from . import missing_library_message
 from .app_loader import load_app
-from .results import base_url_of_key
 from .terminal import CommandError
 
 INSPECTION_WAIT_SECONDS: Final = 60.0

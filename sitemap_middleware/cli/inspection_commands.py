@@ -18,6 +18,7 @@ from ..http.urls import without_password
 from ..indexnow.queue import RECORD_NAME
 from ..listing.candidates import SiteSnapshot
 from ..listing.evaluated_urls import pages_as_csv
+from ..models import Site
 from ..options.sources import Setting
 from ..stores import Store, open_store
 from ..stores.stored_sites import store_status
@@ -165,8 +166,8 @@ def status(app: Any, sites: tuple[str, ...], *, as_json: bool) -> None:
     For an app, the value of each option is shown, too, and where it comes from.
     """
     with reporting_errors():
-        store, settings = _open_store(app)
-        contents = store_status(store, sites, records=[RECORD_NAME])
+        store, settings, named = _open_store(app)
+        contents = store_status(store, sites, records=[RECORD_NAME], named=named)
     if as_json:
         print_json(results.status_as_json(contents) | results.settings_as_json(settings))
     else:
@@ -174,18 +175,18 @@ def status(app: Any, sites: tuple[str, ...], *, as_json: bool) -> None:
         results.print_settings(settings)
 
 
-def _open_store(target: Any) -> tuple[Store, Collection[Setting]]:
-    """Open the store that a path, a URL, an app or its name stands for. An app has settings, too."""
+def _open_store(target: Any) -> tuple[Store, Collection[Setting], Site | None]:
+    """Open the store that a path, a URL, an app or its name stands for. An app has settings and base_url, too."""
     if isinstance(target, str):
         file = Path(target)
         if "://" in target:
-            return open_store(target, "STORE"), ()
+            return open_store(target, "STORE"), (), None
         if file.is_file() and file.suffix != ".py":
-            return open_store(f"sqlite:///{file.absolute()}", "STORE"), ()
+            return open_store(f"sqlite:///{file.absolute()}", "STORE"), (), None
         if file.is_dir():
             raise CommandError(f"{target} is a folder: give the store's file in it, such as {file / 'sitemap.sqlite3'}")
         if not is_app_name(target):
             shown = without_password(target) if "@" in target else target
             raise CommandError(f"no such file: {shown}; give a store's path or URL, or an app as MODULE:ATTRIBUTE")
     middleware = load_app(target)[1]
-    return middleware.service.store, middleware.settings.values()
+    return middleware.service.store, middleware.settings.values(), middleware.service.options.site

@@ -251,8 +251,9 @@ def print_status(status: StoreStatus) -> None:
     out = console()
     print_line(out, status.store, "bold")
     for site in status.sites:
-        print_line(out, f"site {base_url_of_key(site.site)}", "bold")
-        print_line(out, f"  pages seen: {site.learned + site.named:,} ({site.learned:,} learned)")
+        print_line(out, f"site {site.base_url}", "bold")
+        learned = f"{site.learned:,} learned, or seen before values named them"
+        print_line(out, f"  pages seen: {site.learned + site.named:,} ({learned})")
         print_line(out, f"  documents of learned pages: {site.parts:,}")
         print_line(out, f"  last written: {w3c_from_timestamp(site.last_written)}")
         if (queue := _queue_of(site)) is not None:
@@ -278,14 +279,3 @@ def print_settings(settings: Collection[Setting]) -> None:
     for setting in settings:
         line = f"  {setting.name}: {setting.shown_value} ({setting.source_name})"
         print_line(out, line, "dim" if setting.source == "default" else "")
-
-
-def base_url_of_key(key: str) -> str:
-    """Return a base URL by which the site of a store key is found: a development machine's key has only a port."""
-    kind, _, rest = key.partition(":")
-    if kind != "loopback":
-        return key
-    port, _, path = rest.partition("/")
-    routed_host, _, root = path.partition("/")
-    host = routed_host or "localhost"
-    return (f"http://{host}:{port}" if port.isdigit() else f"{port}://{host}") + (f"/{root}" if root else "")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from ..exceptions import StoreError
-from ..models import BaseURL, StoreKey
+from ..models import BaseURL, Site, StoreKey
 from .base import UNLEARNED_PART, Store, store_name
 from .default import FallbackStore
 from .sqlite import MemoryStore, SQLiteStore
@@ -25,6 +26,7 @@ class SiteStatus(NamedTuple):
     """Parts that have learned pages."""
     last_written: int
     """When one of its pages was last written, in POSIX seconds."""
+    base_url: BaseURL
     records: Mapping[str, bytes] = {}
     """Those of its records that were asked for."""
 
@@ -61,7 +63,12 @@ def stored_sites(store: Store) -> list[str] | None:
 
 
 def store_status(
-    store: Store, sites: Sequence[str] = (), *, is_live: bool = False, records: Collection[str] = ()
+    store: Store,
+    sites: Sequence[str] = (),
+    *,
+    is_live: bool = False,
+    records: Collection[str] = (),
+    named: Site | None = None,
 ) -> StoreStatus:
     """What a store contains: of these sites, or of all.
 
@@ -70,6 +77,7 @@ def store_status(
         sites: store keys.
         is_live: whether this process serves the app, so that a store in memory has what it has seen.
         records: the names of records to read as well.
+        named: the site of base_url, if that is known.
 
     Raises `StoreError` if the store cannot be read, does not know a site, or cannot list its sites.
     """
@@ -81,16 +89,34 @@ def store_status(
         found = sites or stored_sites(opened)
         if found is None:
             raise StoreError(f"the store {name} cannot list its sites: name them, such as --site https://example.com")
-        return StoreStatus(name, [_site_status(opened, key, records) for key in found])
+        return StoreStatus(name, [_site_status(opened, key, records, named) for key in found])
     finally:
         opened.close()
 
 
-def _site_status(store: Store, key: str, records: Collection[str]) -> SiteStatus:
+def _site_status(store: Store, key: str, records: Collection[str], base: Site | None) -> SiteStatus:
     site = StoreKey(key)
     version, counts = store.version(site), {number: part.pages for number, part in store.parts(site).items()}
     if not version:
         raise StoreError(f"the store {store_name(store)} has no pages of the site {key}")
     named = counts.pop(UNLEARNED_PART, 0)
-    found = store.load(BaseURL(key), records) if records else {}
-    return SiteStatus(key, sum(counts.values()), named, len(counts), version // 1_000_000, found)
+    base_url = base_url_of_key(key, base)
+    found = store.load(base_url, records) if records else {}
+    return SiteStatus(key, sum(counts.values()), named, len(counts), version // 1_000_000, base_url, found)
+
+
+def base_url_of_key(key: str, named: Site | None = None) -> BaseURL:
+    """A base URL by which the site of a store key is found.
+
+    A development machine's key has only a port: the host is that of the `named` site, if that has the port.
+    """
+    kind, _, rest = key.partition(":")
+    if kind != "loopback":
+        return BaseURL(key)
+    port, _, path = rest.partition("/")
+    routed_host, slash, root = path.partition("/")
+    own = None if named is None else replace(named, root=slash + root)
+    if own is not None and own.store_key == key:
+        return own.base_url
+    host = routed_host or "localhost"
+    return BaseURL((f"http://{host}:{port}" if port.isdigit() else f"{port}://{host}") + slash + root)
