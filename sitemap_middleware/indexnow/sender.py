@@ -275,7 +275,9 @@ class IndexNow:
         now, before, named = self.now(), queue.looked_at, self.named()
         if not 0 <= now - before < LOOK_SECONDS or max(named.values(), default=0) >= before:
             queue.looked_at = now
-            request(f"{site.base_url}{quote_path(self.options.path)}?{token_hex(8)}", "HEAD")  # no cache has that
+            url = f"{site.base_url}{quote_path(self.options.path)}?{token_hex(8)}"  # no cache has that
+            if request(url, "HEAD").status != 200:  # not every proxy passes it on
+                request(url)
         queue.add_changes(self.changes(site, queue.looked_at), now)
         paths = {loc: path for path in named if (loc := loc_of(site, quote_path(path) or ""))}
         waiting = {loc: named[path] for loc, path in paths.items() if queue.is_news(loc, named[path])}

@@ -219,7 +219,7 @@ class EntryBuilder:
         if version is not None:
             if sources.get("alternates") in (None, "the page"):
                 url = url._replace(alternates=())
-                sources = {**sources, "alternates": "its language; it is linked with the listed pages of other languages"}
+                sources = {**sources, "alternates": "its language; linked with the listed pages of other languages"}
             else:
                 url = url._replace(version=None)
         return url, lastmod_result, changefreq_result, sources

@@ -31,7 +31,7 @@ EXTRA_MISSING: Final = 'the report needs the extra "report": pip install "sitema
 _VERSIONS_OF_PROXIES: Final = ("0.9", "1.0")
 
 _FLASK_HINT: Final = (
-    "; Flask's request, session and current_user are there only within `with app.request_context(dict(request.environ)):`"
+    "; Flask's request, session and current_user are there within `with app.request_context(dict(request.environ)):`"
 )
 
 

@@ -13,7 +13,7 @@ import flask
 import pytest
 
 from sitemap_middleware import OptionError
-from sitemap_middleware.cli.main import command
+from sitemap_middleware.cli.main import commands_for
 from sitemap_middleware.models import BaseURL
 from sitemap_middleware.stores.sqlite import MemoryStore
 
@@ -68,6 +68,22 @@ def test_changed_tells_soon_but_not_twice_in_ten_minutes() -> None:
         site.engine.check()
         with pytest.raises(OptionError, match="give the path of a page"):
             site.app.changed("items/rye")
+
+
+def test_a_proxy_may_refuse_head() -> None:
+    with told(verify=True) as site:
+
+        def proxy(environ: Any, start_response: Any) -> Any:
+            if environ["REQUEST_METHOD"] != "HEAD":
+                return site.app(environ, start_response)
+            start_response("405 Method Not Allowed", [])
+            return []
+
+        site.server.set_app(proxy)
+        site.items["new"] = None
+        site.app.changed("/items/new")
+        site.step(60, times=2)
+        assert site.engine.paths() == {"/items/new": 1}
 
 
 @pytest.mark.parametrize("item", ["rye", "new"])
@@ -333,17 +349,20 @@ def test_a_route_of_the_app_for_the_key_file_wins() -> None:
     assert site.get("/0123abcd-KEY.txt").text == "0123abcd-KEY by the app"
 
 
-def test_the_command_status_tells_the_state(tmp_path: Path) -> None:
+@pytest.mark.parametrize("base", ["http://bakery.invalid", "http://127.0.0.1:9"])
+def test_the_command_status_tells_the_state(base: str, tmp_path: Path) -> None:
     file = tmp_path / "kept.sqlite3"
     site = Bakery(
-        base_url="http://bakery.invalid",
+        base_url=base,
         indexnow=True,
         indexnow_endpoint="http://127.0.0.1:9",
         store=f"sqlite:///{file}",
     )
     site.visit("/")
-    assert "  IndexNow: unverified; URLs that wait: 0" in cli_runner().invoke(command, ["status", str(file)]).stdout
-    status = json.loads(cli_runner().invoke(command, ["status", str(file), "--json"]).stdout)
+    printed = cli_runner().invoke(commands_for(site.app), ["status"]).stdout
+    assert f"site {base}\n" in printed
+    assert "  IndexNow: unverified; URLs that wait: 0" in printed
+    status = json.loads(cli_runner().invoke(commands_for(site.app), ["status", "--json"]).stdout)
     assert status["sites"][0]["indexnow"] == {"state": "unverified", "pending": 0}
 
 

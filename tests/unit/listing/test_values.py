@@ -415,7 +415,10 @@ HOSTILE: list[tuple[Any, str]] = [
     (object(), "object(): it is of type object, and has no attribute slug"),
     ({}, "slug is missing"),
     (Entry({}), "Entry({}): the route's slug is missing"),
-    ({"slug": "b", "lastmod": "2024-05-01", "titel": "B"}, "the route has no parameter titel: select only its parameters, lastmod, priority"),
+    (
+        {"slug": "b", "lastmod": "2024-05-01", "titel": "B"},
+        "the route has no parameter titel: select only its parameters, lastmod, priority",
+    ),
     ({"slug": ""}, ""),
     ({"slug": "a/b"}, ""),
     ({"slug": ".."}, "no loc can be written"),

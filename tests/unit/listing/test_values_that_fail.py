@@ -57,9 +57,7 @@ def test_a_lastmod_function_runs_in_the_app_context_and_its_failure_is_shown(pre
     failure, service = "its lastmod function failed: KeyError: 'CHANGED'", site.app.service
     assert failure in str(site.app.explain(f"{prefix}/posts/rye"))
     reports = service.route_report([service.snapshot(service.sites()[0], service.store)])
-    assert [report.verdict.reason for report in reports if report.failing] == [
-        f"values: 1 page, 1 listed; {failure}"
-    ]
+    assert [report.verdict.reason for report in reports if report.failing] == [f"values: 1 page, 1 listed; {failure}"]
 
 
 @pytest.mark.parametrize("make", [on_flask, on_flask_below_a_dispatcher, on_flask_in_starlette, on_quart])

@@ -98,7 +98,11 @@ def test_every_page_is_reached_once_by_the_links_to_the_next_ones(sort: str, sho
         after = re.search(r'<a rel="next" href="([^"]*)"', answer.text)
         link = after[1].replace("&amp;", "&") if after else None
     lines = sample.app.service.url_report([snapshot(sample)])
-    expected = {template_rendering.readable(line.url.removeprefix(BASE)) for line in lines if show == "all" or line.listed == (show == "listed")}
+    expected = {
+        template_rendering.readable(line.url.removeprefix(BASE))
+        for line in lines
+        if show == "all" or line.listed == (show == "listed")
+    }
     assert len(found) == len(set(found))
     assert set(found) == expected
     if sort == "path":
