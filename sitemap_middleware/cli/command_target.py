@@ -69,7 +69,7 @@ def open_target(app: Any, *, base_url: str | None, root_path: str | None) -> Tar
     if site is None and options.site is None and not resolver.named_sites():
         keys = _stored_keys(middleware.service)
         if len(keys) == 1:
-            guessed = parse_base_url(base_url_of_key(*keys), "the store's site")
+            guessed = parse_base_url(base_url_of_key(next(iter(keys))), "the store's site")
             root, guessed = root or unquote(guessed.root), replace(guessed, root="")
     wanted = site or guessed
     if wanted is not None and middleware.settings["base_url"].source in ("environment", "default"):
