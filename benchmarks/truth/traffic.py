@@ -21,7 +21,7 @@ from sitemap_middleware.http.messages import CapturedResponse
 from sitemap_middleware.models import Page as Known
 from sitemap_middleware.models import Site as Place
 from sitemap_middleware.observe.prober import CHECK_PAUSE_SECONDS, CHECKS
-from sitemap_middleware.observe.sampler import BodySampler
+from sitemap_middleware.observe.tracker import BodySampler
 
 from .script import HOUR, OUTSIDE, START, Answer, Page, Site
 

@@ -184,6 +184,10 @@ class Response:
     body: bytes = b""
 
 
+PageKey = tuple[str, str]
+"""`CapturedResponse.page_key`."""
+
+
 @dataclass(slots=True, eq=False)
 class CapturedResponse:
     """One response as it passed. Created on the request path, parsed later on the background thread."""
@@ -211,7 +215,7 @@ class CapturedResponse:
     """The request's headers by which an app may believe that another URL was requested."""
 
     @property
-    def page_key(self) -> tuple[str, str]:
+    def page_key(self) -> PageKey:
         """Identifies the page among those of all sites. Responses for a foreign Host may not count, so they have one
         apart.
         """

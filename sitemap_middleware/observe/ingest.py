@@ -23,7 +23,7 @@ from ..evidence.response_parser import UNREADABLE_FILE_REASON, parse_response
 from ..evidence.shown_facts import Wanted
 from ..evidence.value_history import VOLATILE
 from ..exceptions import StoreError
-from ..http.messages import CapturedResponse
+from ..http.messages import CapturedResponse, PageKey
 from ..http.request_filter import FOREIGN_HOST
 from ..http.urls import loc_of, quote_path
 from ..listing.provider_reader import Providers
@@ -37,7 +37,6 @@ from ..stores.breaker import GuardedStore
 from ..util import BoundedCache, WarnOnce, in_pieces
 from .cleanup import Cleaner
 from .prober import CHECKS, Prober
-from .sampler import PageKey
 from .tracker import Tracker
 
 MAX_SITES: Final = 2000
