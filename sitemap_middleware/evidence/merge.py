@@ -64,7 +64,9 @@ def merge_batch(stored: Mapping[str, Page], observations: Iterable[Observation],
     for path, of_page in by_path.items():
         of_page.sort(key=lambda observation: observation.at)
         before = stored.get(path)
-        page = None if before is None or _is_of_the_future(before, now) else before
+        page = before
+        if before is not None and max(before.last_seen, before.read_at) > now + CLOCK_SKEW_SECONDS:
+            page = None  # a clock was wrong then, and what it dated would decide until that date has come
         may_be_provided = any(observation.may_be_provided for observation in of_page)
         for observation in of_page:
             known = _with_known_origin(observation, before)
@@ -162,11 +164,6 @@ def _needs_confirmation(observation: Observation) -> bool:
 def _is_good(evidence: Page | Observation, listed_types: frozenset[str]) -> bool:
     """Whether it is an answer that shows a page."""
     return evidence.status == 200 and evidence.media_type in listed_types
-
-
-def _is_of_the_future(page: Page, now: float) -> bool:
-    """Whether a clock was wrong when a page was seen. Without this, that would decide until its date has come."""
-    return max(page.last_seen, page.read_at) > now + CLOCK_SKEW_SECONDS
 
 
 def _must_be_read(page: Page | None, observation: Observation) -> bool:

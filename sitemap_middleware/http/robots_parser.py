@@ -34,7 +34,7 @@ class RobotsRules:
     """The rules of one robots.txt.
 
     Args:
-        text: the file.
+        text: the file, as `decode_robots` gives it.
         crawlers: the names of the crawlers whose rules count. Default: those of the large search engines.
     """
 
@@ -44,8 +44,7 @@ class RobotsRules:
         self._parsed: Protego | None = None
         if not text.strip():
             return
-        lines = _AGENT.sub(self._normalized_agent_line, _CARRIAGE_RETURN.sub("\n", text))
-        self._parsed = Protego.parse(lines)
+        self._parsed = Protego.parse(_AGENT.sub(self._normalized_agent_line, text))
 
     def allows(self, loc: str) -> bool:
         """Whether all of the crawlers may fetch this URL."""
@@ -68,16 +67,15 @@ class RobotsRules:
 
 
 def decode_robots(body: bytes) -> str:
-    """The text of a robots.txt up to `MAX_ROBOTS_BYTES`. It is UTF-8 (RFC 9309, section 2.3)."""
-    text = body[:MAX_ROBOTS_BYTES].decode("utf-8-sig", "replace")
-    if len(body) > MAX_ROBOTS_BYTES:  # a rule that is cut off would forbid more than intended
-        text = text[: max(text.rfind("\n"), text.rfind("\r")) + 1]
-    return text
+    """The text of a robots.txt up to `MAX_ROBOTS_BYTES`, with plain line ends. It is UTF-8 (RFC 9309, section 2.3)."""
+    text = _CARRIAGE_RETURN.sub("\n", body[:MAX_ROBOTS_BYTES].decode("utf-8-sig", "replace"))
+    # A rule that is cut off would forbid more than intended.
+    return text[: text.rfind("\n") + 1] if len(body) > MAX_ROBOTS_BYTES else text
 
 
 def is_robots(text: str, media_type: str) -> bool:
     """Whether a text is a robots.txt and no page: it has a rule, or else is plain text without markup."""
-    if _RULE.search(_CARRIAGE_RETURN.sub("\n", text)):
+    if _RULE.search(text):
         return True
     return _is_amendable(media_type) and "html" not in media_type and not text.lstrip().startswith("<")
 
@@ -85,10 +83,10 @@ def is_robots(text: str, media_type: str) -> bool:
 def with_sitemap(body: bytes, media_type: str, loc: str) -> bytes | None:
     """A robots.txt with a Sitemap line added; None if it has one, is no plain text, or exceeds `MAX_ROBOTS_BYTES`."""
     text = decode_robots(body)
-    has_line = _SITEMAP.search(_CARRIAGE_RETURN.sub("\n", text)) is not None
+    has_line = _SITEMAP.search(text) is not None
     if has_line or not _is_amendable(media_type) or len(body) > MAX_ROBOTS_BYTES or text.lstrip().startswith("<"):
         return None
-    end = "" if not text or text.endswith(("\n", "\r")) else "\n"
+    end = "" if not text or text.endswith("\n") else "\n"
     return body + f"{end}\nSitemap: {loc}\n".encode()
 
 

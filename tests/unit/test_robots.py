@@ -19,7 +19,13 @@ from starlette.routing import Route
 from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.documents.robots import RETRY_SECONDS
 from sitemap_middleware.http.messages import MAX_PROBE_BYTES
-from sitemap_middleware.http.robots_parser import MAX_ROBOTS_BYTES, RobotsRules, minimal_robots, with_sitemap
+from sitemap_middleware.http.robots_parser import (
+    MAX_ROBOTS_BYTES,
+    RobotsRules,
+    decode_robots,
+    minimal_robots,
+    with_sitemap,
+)
 from sitemap_middleware.stores.sqlite import MemoryStore
 
 from ..support.documents import locs
@@ -121,7 +127,7 @@ def test_robots_false_turns_both_off(protocol: str) -> None:
     ],
 )
 def test_groups_are_read_as_crawlers_read_them(text: str, path: str, *, allowed: bool) -> None:
-    assert RobotsRules(text).allows(f"https://example.com{path}") is allowed
+    assert RobotsRules(decode_robots(text.encode())).allows(f"https://example.com{path}") is allowed
 
 
 FORBIDS = FORBIDDING.encode()
