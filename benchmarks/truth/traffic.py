@@ -13,6 +13,7 @@ from sitemap_middleware.evidence.lastmod import LastmodResult, lastmod
 from sitemap_middleware.evidence.merge import is_worth_writing, merge
 from sitemap_middleware.evidence.observations import Observation, at_merge
 from sitemap_middleware.evidence.page_verdict import page_verdict
+from sitemap_middleware.evidence.response_headers import ResponseHeaders
 from sitemap_middleware.evidence.response_parser import parse_response
 from sitemap_middleware.evidence.site_signals import site_signals
 from sitemap_middleware.evidence.soft_404 import equal_groups, find_equal_pages
@@ -179,7 +180,7 @@ class Traffic:
             self._process_until(at)
             visit = self._visit(page, at, worker, random)
             sampler = self._samplers[worker]
-            if visit.captured.status == 200 and sampler.is_due(visit.captured):
+            if visit.captured.status == 200 and sampler.is_due(visit.captured, ResponseHeaders(visit.captured.headers)):
                 visit.captured.body = visit.answer.body
             for _ in range(2 if random.random() < 0.01 else 1):  # 1 % are stored twice
                 self._wait(at + merge_delay_seconds(random), visit)
