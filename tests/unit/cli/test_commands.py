@@ -326,15 +326,6 @@ def test_a_page_with_a_query_is_never_listed() -> None:
     assert (answer.exit_code, "/ is listed" in answer.stdout) == (2, True), "the others are explained"
 
 
-@pytest.mark.parametrize("middle", ["", "-routes-1", "-guides"])
-def test_documents_of_the_middleware_are_named_as_such(middle: str) -> None:
-    name = "own_blog:create_app(sections={'guides': ['/guides/one']})"
-    answer = run("explain", name, f"/sitemap{middle}.xml")
-    assert "is not listed: it is a document of the sitemap, which the middleware serves" in answer.stdout
-    answer = run("explain", "own_shop:app", "/robots.txt")
-    assert "/robots.txt is not listed: it is robots.txt, which is no page" in answer.stdout
-
-
 @pytest.mark.parametrize("path", ["about", "", "ftp://shop.example/about", "https://", "http://[/"])
 def test_invalid_path_is_refused(path: str) -> None:
     error = refused("explain", "own_blog:create_app", path)

@@ -1,4 +1,4 @@
-"""Histories: runs of values, the change that they prove, and the dates among them that a server made up."""
+"""Histories: runs of values, and the change that they prove."""
 
 from __future__ import annotations
 
@@ -13,14 +13,11 @@ from sitemap_middleware.evidence.value_history import (
     OVERLAP_SECONDS,
     VOLATILE,
     History,
-    Run,
     add_sighting,
-    changes_without_content,
     last_change,
 )
 
 HOUR = 3600
-DAY = 24 * HOUR
 
 
 def history(*sights: tuple[int, int]) -> History:
@@ -91,27 +88,3 @@ def test_volatile_value_dates_nothing_until_two_others_followed() -> None:
     stood = add_sighting(add_sighting(moved, ord("D"), 6 * HOUR), ord("D"), 7 * HOUR)
     assert last_change(stood) == (5 * HOUR, 6 * HOUR)
     assert last_change(add_sighting(stood, VOLATILE, 8 * HOUR)) is None
-
-
-# Dates that a server generates for each response
-
-DATE = 20_000 * DAY + 7
-"""A date that is not rounded."""
-
-
-@pytest.mark.parametrize(
-    ("contents", "count", "alone"),
-    [
-        ((Run(1, 0, 900),), 2, False),
-        ((Run(1, 0, 900),), 3, True),
-        ((Run(1, 0, 150), Run(2, 200, 900)), 3, False),
-        ((Run(1, 0, 250), Run(2, 300, 900)), 4, True),
-        ((Run(1, 50, 200),), 3, True),
-        ((Run(1, 50, 199),), 3, False),
-    ],
-)
-def test_date_that_mostly_changes_alone_is_not_the_contents(contents: History, count: int, *, alone: bool) -> None:
-    dates = tuple(Run(DATE + number, number * 100, number * 100 + 50) for number in range(count))
-    assert changes_without_content(dates, contents, lambda _: False) is alone
-    assert changes_without_content(dates[::-1], contents, lambda _: False) is alone, "in any order"
-    assert not changes_without_content(dates, contents, lambda value: value > DATE), "deployments date files, too"

@@ -17,7 +17,6 @@ from sitemap_middleware.http.request_filter import (
     IGNORE_REASONS,
     MAX_ACCEPT_CHARS,
     MAX_AGENT_CHARS,
-    ignore_reason_of_accept,
 )
 
 from ...support.sample_sites import Page, SampleSite
@@ -270,25 +269,6 @@ def test_one_header_too_much_keeps_a_request_from_counting(reason: str, line: st
         assert reason_found is not None
         assert reason_found.reason == reason
         assert reason_found.detail
-
-
-@pytest.mark.parametrize(
-    "accept",
-    [
-        "",
-        ", ,",
-        "*/*",
-        "text/*",
-        "TEXT/HTML",
-        "text/html;q=0.9,*/*;q=0.8",
-        "text/html;level=1",
-        "*",
-        "text/html;q=0.9,,*/*;q=0.8,",
-        "text/html;q=0.5, ;level=1",
-    ],
-)
-def test_an_accept_header_that_wants_html_counts(accept: str) -> None:
-    assert ignore_reason_of_accept(accept) is None
 
 
 @given(st.text(max_size=300), st.text(max_size=30))
