@@ -210,10 +210,10 @@ def test_however_long_a_store_fails_what_waits_is_bounded(start_engine: Callable
     app = SitemapMiddleware(
         bare, base_url="https://example.com", learn="/posts/*", store=store, clock=Clock(), verify=False
     )
-    buffer: Any = app.service.tracker.buffer
+    buffer = app.service.tracker.buffer
     buffer.interval = 3600  # its thread would take out what waits as that is counted
-    assert buffer._capacity == MAX_PENDING_RESPONSES
-    buffer._capacity = 500
+    assert buffer.capacity == MAX_PENDING_RESPONSES
+    buffer.capacity = 500
     environ = {"REQUEST_METHOD": "GET", "SCRIPT_NAME": "", "QUERY_STRING": "", "wsgi.url_scheme": "https"}
     environ |= {"HTTP_HOST": "example.com", "SERVER_NAME": "example.com", "SERVER_PORT": "443"}
     for number in range(700):
