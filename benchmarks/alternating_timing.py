@@ -53,11 +53,7 @@ class Rounds:
         return zip(self._seconds[name], self._seconds[other], strict=True)
 
 
-def rounds(
-    variants: Mapping[str, Callable[[int], object]],
-    many: int,
-    batch: float,
-) -> Rounds:
+def rounds(variants: Mapping[str, Callable[[int], object]], many: int, batch: float) -> Rounds:
     """Time variants against each other.
 
     Args:

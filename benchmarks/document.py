@@ -37,8 +37,8 @@ def run(pages: int = 50_000, rounds: int = 5) -> Iterator[Table]:
     with tempfile.TemporaryDirectory() as folder:
         items = posts(pages)
         ours: dict[str, Callable[[], bytes]] = {
-            FLASK: partial(_wsgi_document, _flask_app(items)),
-            STARLETTE: partial(_asgi_document, _starlette_app(items)),
+            FLASK: partial(_document, _flask_app(items), _wsgi_response),
+            STARLETTE: partial(_document, _starlette_app(items), _asgi_response),
             ROWS: partial(_rows_document, _learned(Path(folder), pages), count()),
         }
         theirs = peers(items)
@@ -92,21 +92,18 @@ def _joined(read: Callable[[str], bytes]) -> bytes:
     return gzip.compress(b"".join(gzip.decompress(read(path.decode())) for path in paths), 1)
 
 
-def _wsgi_document(app: Any) -> bytes:
+def _document(app: Any, respond: Callable[[Any, str], bytes]) -> bytes:
     middleware = SitemapMiddleware(app, base_url=site.BASE, store="memory://", verify=False, robots=False)
-    document = _joined(lambda path: b"".join(site.send_request(middleware, path, "gzip")))
+    document = _joined(partial(respond, middleware))
     middleware.close()
     return document
 
 
-def _asgi_document(app: Starlette) -> bytes:
-    middleware = SitemapMiddleware(app, base_url=site.BASE, store="memory://", verify=False, robots=False)
-    document = _joined(partial(_asgi_response, middleware))
-    middleware.close()
-    return document
+def _wsgi_response(middleware: Any, path: str) -> bytes:
+    return b"".join(site.send_request(middleware, path, "gzip"))
 
 
-def _asgi_response(middleware: SitemapMiddleware, path: str) -> bytes:
+def _asgi_response(middleware: Any, path: str) -> bytes:
     headers = [(b"host", site.HOST.encode()), (b"accept-encoding", b"gzip")]
     scope = {"type": "http", "method": "GET", "scheme": "https", "path": path, "query_string": b"", "headers": headers}
 
@@ -140,7 +137,7 @@ def _rows_document(file: Path, numbers: Iterator[int]) -> bytes:
     shutil.copy(file, copy)
     learned = site.LearnedSite(f"sqlite:///{copy}", 0)
     learned.now += 2 * site.DAY
-    document = _joined(lambda path: b"".join(site.send_request(learned.middleware, path, "gzip")))
+    document = _joined(partial(_wsgi_response, learned.middleware))
     learned.middleware.close()
     copy.unlink()
     return document

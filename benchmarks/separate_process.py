@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 MB = 2**20
@@ -24,16 +25,10 @@ def memory(name: str) -> int:
     return int(Path("/proc/self/status").read_text("ascii").partition(f"{name}:")[2].split()[0]) * 1024
 
 
-class Extra:
-    """Bytes that were in memory at one time, over those before."""
-
-    at_most = 0
-
-
 @contextmanager
-def resident() -> Iterator[Extra]:
-    """The extra memory of what is done within, as the system sees it."""
-    extra = Extra()
+def resident() -> Iterator[SimpleNamespace]:
+    """The extra memory of what is done within, as the system sees it: `at_most`, in bytes, over that before."""
+    extra = SimpleNamespace(at_most=0)
     gc.collect()
     Path("/proc/self/clear_refs").write_text("5", "ascii")  # the most that was is what is now (proc(5))
     idle = memory("VmRSS")
