@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import time
-from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator
+from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -31,7 +31,7 @@ async def check_sitemap(
     settings: Settings,
     *,
     client: Client | None = None,
-    known: Callable[[], Iterable[EvaluatedUrl]] | None = None,
+    known: Callable[[list[str]], Iterable[EvaluatedUrl]] | None = None,
     clock: Callable[[], float] = time.time,
     on_progress: OnProgress = lambda _done, _total: None,
 ) -> Run:
@@ -41,7 +41,7 @@ async def check_sitemap(
         source: where its documents come from.
         settings: what is checked.
         client: requests pages and robots.txt. None if there is nothing to request.
-        known: returns what the middleware knows of the app's pages.
+        known: returns what the middleware knows of the app's pages, and adds why their `values` fail to a list.
         clock: returns POSIX seconds.
         on_progress: is called after each document and page.
     """
@@ -51,12 +51,14 @@ async def check_sitemap(
         run.report(problem, document or source.name)
     for problem, url in run.contradictions():
         run.report(problem, url.loc, url.document, url.line)
-    chosen = run.chosen_pages()
+    chosen, failures, reasons = run.chosen_pages(), list[str](), dict[str, str]()
     if known is not None:  # before the pages are requested: what is known is of other requests
         # On a thread: it calls code of the app, such as its lastmod.
         requested = {url.loc for url in chosen}
-        for problem, loc in await asyncio.to_thread(lambda: [*check_coverage(known(), requested)]):
+        for problem, loc in await asyncio.to_thread(lambda: [*check_coverage(known(failures), requested, reasons)]):
             run.report(problem, loc, source.name)
+        for failure in failures:
+            run.report(("coverage-values", failure), source.name)
     if client is not None:
         if isinstance(source, ClientSource):
             await check_site_robots(client, run, source.name)
@@ -67,14 +69,16 @@ async def check_sitemap(
         if settings.pages is Pages.ALL and run.is_complete:
             page_checks.report_orphans()
     if run.is_complete:
-        _report_vanished(run, settings.earlier or (), source.name)
+        _report_vanished(run, settings.earlier or (), source.name, reasons)
     run.requested = [url.loc for url in chosen] if client is not None else []
     run.findings = _sorted(run)
     return run
 
 
-def _report_vanished(run: Run, earlier: Iterable[str], name: str) -> None:
-    """Report URLs of a baseline that are no longer listed; those that have another scheme now, all at once."""
+def _report_vanished(run: Run, earlier: Iterable[str], name: str, reasons: Mapping[str, str]) -> None:
+    """Report URLs of a baseline that are no longer listed, with the reasons that are known; those that have another
+    scheme now, all at once.
+    """
     urls = [line for line in earlier if line.partition(" ")[0] not in RULES]
     vanished = [(url, page) for url in urls if (page := check_loc(url).page) not in run.pages]
     schemes = {"http": "https", "https": "http"}
@@ -84,7 +88,8 @@ def _report_vanished(run: Run, earlier: Iterable[str], name: str) -> None:
         if f"{schemes.get(scheme)}://{rest}" in run.pages:
             moved.append(url)
         else:
-            run.report(("coverage-vanished", "the URL was listed before"), url, name)
+            reason = f"; now {reasons[url]}" if url in reasons else ""
+            run.report(("coverage-vanished", f"the URL was listed before{reason}"), url, name)
     if moved:
         text = f"URLs that are listed with another scheme now: {len(moved):,}; if that is meant, give --write-baseline"
         run.report(("coverage-vanished", text), moved[0], name)
@@ -111,12 +116,16 @@ def sitemap_urls(target: str) -> list[str]:
     return [url.loc for url in result.urls]
 
 
-def check_coverage(urls: Iterable[EvaluatedUrl], requested: Collection[str]) -> Iterator[tuple[Problem, str]]:
+def check_coverage(
+    urls: Iterable[EvaluatedUrl], requested: Collection[str], reasons: dict[str, str]
+) -> Iterator[tuple[Problem, str]]:
     """Yield what differs between what is listed and what was seen, with the URL that it is about.
 
-    Nobody need be told to request what this run requests.
+    Nobody need be told to request what this run requests. Why other URLs are not listed is added to `reasons`.
     """
     for known in urls:
+        if not known.listed:
+            reasons[known.url] = known.reason
         if known.excluded:
             continue
         if known.listed and known.status is None:

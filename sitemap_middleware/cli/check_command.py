@@ -42,7 +42,7 @@ _STYLES: Final = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.IN
 _Subject = tuple[
     FileSource | ClientSource,
     AbstractAsyncContextManager[Client | None],
-    Callable[[], Iterator[EvaluatedUrl]] | None,
+    Callable[[list[str]], Iterator[EvaluatedUrl]] | None,
 ]
 """Where the documents are, what requests pages if anything does, and what an app knows of its pages."""
 
@@ -305,8 +305,11 @@ def _opened(target: Any, mode: Pages, *, obey_robots: bool, base_url: str | None
     ):
         client = AppClient(fetch, site)
         source = ClientSource(f"{site.base_url}{app.service.options.path}", client, time.time())
-        # What fails meanwhile is in the app's log.
-        yield source, contextlib.nullcontext(client), lambda: app.service.url_report(app.snapshots()[0][:1], [])
+
+        def known(failures: list[str]) -> Iterator[EvaluatedUrl]:
+            return app.service.url_report(app.snapshots()[0][:1], failures)
+
+        yield source, contextlib.nullcontext(client), known
 
 
 def _web_client(named: str, *, obey_robots: bool) -> WebClient:

@@ -21,7 +21,8 @@ from ..listing.evaluated_urls import pages_as_csv
 from ..models import Site
 from ..options.sources import Setting
 from ..stores import Store, open_store
-from ..stores.stored_sites import store_status
+from ..stores.base import store_name
+from ..stores.stored_sites import StoreStatus, open_readonly, store_status
 from . import results, terminal
 from .app_loader import is_app_name, load_app
 from .command_target import Target, open_target, reporting_errors
@@ -167,12 +168,18 @@ def status(app: Any, sites: tuple[str, ...], *, as_json: bool) -> None:
     """
     with reporting_errors():
         store, settings, named = _open_store(app)
-        contents = store_status(store, sites, records=[RECORD_NAME], named=named)
+        missing = open_readonly(store)[1] if settings else None  # the options of an app are shown without a store, too
+        if missing:
+            contents = StoreStatus(store_name(store), [])
+        else:
+            contents = store_status(store, sites, records=[RECORD_NAME], named=named)
     if as_json:
         print_json(results.status_as_json(contents) | results.settings_as_json(settings))
     else:
         results.print_status(contents)
         results.print_settings(settings)
+    if missing:
+        print_notes([missing])
 
 
 def _open_store(target: Any) -> tuple[Store, Collection[Setting], Site | None]:

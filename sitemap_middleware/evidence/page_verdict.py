@@ -67,7 +67,7 @@ def page_verdict(page: Page, media_types: Collection[str] = INDEXABLE_TYPES, now
 def describe_answer(page: Page) -> str:
     """What the answer was that contradicts the page's evidence and is not confirmed."""
     status = page.unconfirmed_status
-    return "an answer of another media type" if status == 200 else f"an answer of {status}"
+    return f"an answer of {status}" + (" with another type, noindex or another canonical URL" if status == 200 else "")
 
 
 def is_listable(page: Page) -> bool:

@@ -265,7 +265,7 @@ def known_url(listed: bool, reason: str, status: int | None) -> EvaluatedUrl:
     ],
 )
 def test_difference_gives_exactly_its_code(known: EvaluatedUrl, code: str | None) -> None:
-    found = [(problem[0], url) for problem, url in check_coverage([known], ())]
+    found = [(problem[0], url) for problem, url in check_coverage([known], (), {})]
     assert found == ([(code, known.url)] if code else [])
     if code != "coverage-never-seen":  # which is left out if the run requests the page itself
-        assert len([*check_coverage([known], {known.url})]) == len(found)
+        assert len([*check_coverage([known], {known.url}, {})]) == len(found)

@@ -351,6 +351,21 @@ def test_wsgi_app_in_process() -> None:
     assert (result.exit_code, result.stdout) == (0, "1 URL in 1 document, 1 page requested: nothing found\n")
 
 
+def test_pages_that_vanish_and_values_that_fail_are_told_with_the_reason(tmp_path: Path) -> None:
+    def check_app(status: int, values: Any) -> Result:
+        app = bakery()
+        app.add_url_rule("/rye", "rye", lambda: ("<h1>Rye</h1>", status))
+        app.add_url_rule("/tags/<name>", "tag", sitemap(values=values)(lambda name: f"<h1>{name}</h1>"))
+        return of_app(app, "--json", "--baseline", str(tmp_path / "baseline.txt"))
+
+    assert codes(check_app(200, ["white"])) == []
+    answer = check_app(410, lambda: 1 / 0)
+    found = messages(answer)
+    assert answer.exit_code == 1
+    assert found["coverage-vanished", "/rye"] == "the URL was listed before; now it answered 410"
+    assert "failed: ZeroDivisionError" in found["coverage-values", "/sitemap.xml"]
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -390,7 +390,7 @@ def test_an_app_that_does_not_start_is_named_as_the_cause(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "output", "status"), [(["list"], "/posts/spelt", 2), (["check", "--pages", "none"], "4 URLs", 0)]
+    ("arguments", "output", "status"), [(["list"], "/posts/spelt", 2), (["check", "--pages", "none"], "4 URLs", 1)]
 )
 def test_a_provider_that_fails_costs_a_command_its_own_pages_only(
     arguments: list[str], output: str, status: int
@@ -428,6 +428,7 @@ def test_status_names_the_app_by_name_path_and_url(tmp_path: Path) -> None:
 def test_a_store_that_does_not_exist_is_not_made(store: Path) -> None:
     assert f"note: no store exists at {store}" in run("explain", "own_blog:create_app", "/", "--no-requests").stdout
     assert "note: no store exists" not in run("explain", "own_blog:create_app", "/").stdout
+    assert "base_url: https://blog.example (argument)" in run("status", "own_blog:create_app").stdout
     assert not store.exists()
 
 
