@@ -257,7 +257,7 @@ class Page(NamedTuple):
     links: str = ""
     """The `path_digest` of each path of its own site that it links to, in 8 characters, with blanks between them."""
     shown: str = ""
-    """Its images and its versions in other languages, if options ask for them (see `shown_facts`)."""
+    """Its images and its versions in other languages, if options ask for them (see `images_and_versions`)."""
 
 
 class PageLimits(NamedTuple):

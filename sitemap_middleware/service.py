@@ -21,11 +21,11 @@ from .documents.publisher import Publisher
 from .documents.robots import RobotsTxt
 from .exceptions import StoreError
 from .http import urls
-from .http.header_rules import IgnoreReason
 from .http.messages import DOCUMENT_SUFFIXES, CapturedResponse, Request
 from .http.proxies import forwarded_hosts
 from .http.request_filter import COOKIE, FOREIGN_HOST, ignore_reason_of_line
 from .http.robots_parser import ROBOTS_PATH
+from .http.visitor_headers import IgnoreReason
 from .indexnow.sender import IndexNow
 from .listing.entries import EntryBuilder
 from .listing.policy import EvaluationContext, ListingPolicy
@@ -34,7 +34,7 @@ from .models import Site
 from .observe.buffer import SHUTDOWN_TIMEOUT_SECONDS, ResponseBuffer
 from .observe.ingest import Ingester
 from .observe.prober import Prober
-from .observe.refresh import Refresher, RefreshMarks
+from .observe.refresh_marks import Refresher, RefreshMarks
 from .observe.tracker import RequestKey, TrackedPage, Tracker
 from .options.table import Options
 from .report.request_handler import ReportHandler
@@ -61,8 +61,8 @@ class SitemapService(ServiceInspection):
     go to `sitemap_handler`.
     """
 
-    # All parts are created, and so all their modules imported, before any thread starts: a child that is forked while
-    # a thread of its parent imports a module waits for that module without end.
+    # All parts are created, and so all modules that our threads need are imported, before one starts: a child that is
+    # forked while a thread of its parent imports a module waits for that module without end.
 
     def __init__(self, app: Any, options: Options, store: Store) -> None:
         self.clock: Callable[[], float] = options.clock
@@ -338,13 +338,13 @@ def _begin_shutdown() -> None:
             service.stop_background_work()
 
 
-def close_all(timeout: float = SHUTDOWN_TIMEOUT_SECONDS) -> None:
+def close_all() -> None:
     """Have all services save at the same time, before one deadline.
 
     A process that a signal ends at once loses the observations of the last seconds, as by kill -9: handlers of signals
     are the app's.
     """
-    services, deadline = list(_services), time.monotonic() + timeout
+    services, deadline = list(_services), time.monotonic() + SHUTDOWN_TIMEOUT_SECONDS
     for service in services:
         service.tracker.buffer.stop()
     for service in services:

@@ -104,9 +104,6 @@ class BoundedCache(Generic[Key, Value]):
         self._max_keys = max_keys
         self._values: dict[Key, Value] = {}
 
-    def __len__(self) -> int:
-        return len(self._values)
-
     def get(self, key: Key) -> Value | None:
         """Return the value stored last under a key; None if it was evicted."""
         return self._values.get(key)

@@ -34,7 +34,6 @@ for name, examples in EXAMPLES.items():
     )
 
 
-SLOW = ("slow", "once", "uncovered")
 FOLDERS = {"stores": "engines", "servers": "servers"}
 """The marker of all tests of a folder."""
 
@@ -69,7 +68,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[Any]:
     """Run slow tests without coverage, which would double their time: other tests reach the same lines."""
-    coverage = Coverage.current() if any(map(item.get_closest_marker, SLOW)) else None
+    coverage = Coverage.current() if item.get_closest_marker("slow") else None
     if coverage:
         coverage.stop()
     try:

@@ -114,8 +114,7 @@ class Robots:
         codings = ResponseHeaders(response.headers).codings
         body, _ = decode_body(response.body, codings, MAX_ROBOTS_BYTES + 1)
         self.text = decode_robots(body) if response.status == 200 else ""
-        named = _SITEMAP_LINE.findall("\n".join(self.text.splitlines()))
-        self.sitemaps: list[str] = [*dict.fromkeys(named)]
+        self.sitemaps: list[str] = [*dict.fromkeys(_SITEMAP_LINE.findall(self.text))]
         self.is_html = self.text.lstrip().startswith("<")
         self.is_too_large = len(body) > MAX_ROBOTS_BYTES
         self.forbids_all = response.status >= 500

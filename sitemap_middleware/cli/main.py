@@ -10,9 +10,9 @@ from typing import Any, cast
 
 import click
 
+from .build_and_report_commands import build, report
 from .check_command import check
 from .crawlers_command import crawlers
-from .export_commands import build, report
 from .inspection_commands import changes, explain, list_, routes_, status
 
 

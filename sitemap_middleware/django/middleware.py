@@ -170,7 +170,7 @@ def _no_server(*_: Any, **__: Any) -> Any:
 def observe_response(answer: Any, exchange: ASGIExchange | WSGIExchange | None) -> None:
     """Observe a response of the project, which is returned to Django unchanged, if the page of the request is tracked.
 
-    The request is None if it could not be read.
+    `exchange` is None if the request could not be read.
     """
     if exchange is None or exchange.page is None:
         return

@@ -17,7 +17,7 @@ from ..http.robots_parser import DISALLOW_ALL, ROBOTS_PATH, RobotsRules
 from ..indexnow.sender import IndexNow
 from ..models import Site
 from ..observe.buffer import ResponseBuffer
-from ..observe.refresh import Refresher, RefreshMarks
+from ..observe.refresh_marks import Refresher, RefreshMarks
 from ..options.table import Options
 from ..protocol.value_checks import RESERVED_SECTIONS
 from ..routing.current_routes import AppRoutes
@@ -41,7 +41,7 @@ from .robots import RobotsTxt
 from .xml import Document
 
 FLUSH_WAIT_SECONDS: Final = 2.0
-"""Seconds that a request for the sitemap waits for a flush, or a reading of the store, in progress: it may hang."""
+"""Seconds that a request for the sitemap waits for a flush in progress: it may hang."""
 
 DEADLINE_SECONDS: Final = 2.0
 """Seconds after which a request gets the last good document. What it began goes on in the background."""

@@ -1,4 +1,4 @@
-"""`ServiceInspection`: the methods of the service that people call, such as explain and stats. They change nothing."""
+"""`ServiceInspection`: the methods of the service that people call, such as explain and stats."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from .xml import Document
 class ServiceInspection:
     """The methods of the service that answer people's questions.
 
-    They send no request to the app, and only `explain` writes: it flushes observations.
+    They send no request to the app, and write nothing but pending observations.
     """
 
     clock: Callable[[], float]

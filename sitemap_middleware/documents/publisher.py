@@ -21,7 +21,7 @@ from ..listing.entries import EntryBuilder
 from ..listing.provider_items import as_values_error
 from ..listing.site_signals_cache import Parts
 from ..models import Site
-from ..observe.refresh import RefreshMarks
+from ..observe.refresh_marks import RefreshMarks
 from ..options.table import Options
 from ..protocol.language_codes import X_DEFAULT
 from ..routing.route_table import RouteTable
@@ -30,7 +30,7 @@ from ..util import begin, reset_after_fork
 from . import xml
 from .changes import Change, is_good, page_lookup, settled
 from .no_sitemap_reasons import PROVIDER_FAILING_REASON, BeingGenerated, Unavailable
-from .parts import MissingXMLError, Part, PartSource, SavedParts, gone_source, part_sources
+from .rendered_parts import MissingXMLError, Part, PartSource, SavedParts, gone_source, part_sources
 from .site_sitemap import SiteSitemap
 from .xml import Document
 

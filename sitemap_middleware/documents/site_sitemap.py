@@ -12,7 +12,7 @@ from ..http.urls import quote_path
 from ..listing.site_signals_cache import Parts
 from ..models import BaseURL
 from .language_links import LINKED
-from .parts import Part, SavedParts
+from .rendered_parts import Part, SavedParts
 from .xml import Document, fit_together, joined, sitemapindex
 
 MAX_CACHE_BYTES: Final = 8 * 1024 * 1024

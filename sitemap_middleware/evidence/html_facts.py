@@ -20,8 +20,8 @@ from selectolax.lexbor import LexborHTMLParser
 from ..http.messages import KEPT_BODY_BYTES, MAX_HTML_BYTES
 from .content_digest import content_digest, dates_modified, parse_scripts
 from .dates import w3c
+from .images_and_versions import NOTHING, Wanted, image_references, version_references
 from .response_headers import SEARCH_ENGINES, RobotsDirectives, parse_robots, refresh_target
-from .shown_facts import NOTHING, Wanted, image_references, version_references
 
 MAX_DEPTH: Final = 400
 MAX_LINKS: Final = 64

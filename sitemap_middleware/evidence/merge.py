@@ -16,9 +16,9 @@ from typing import Any, Final, NamedTuple
 
 from ..models import Page
 from .dates import CLOCK_SKEW_SECONDS, timestamp_of_w3c
+from .images_and_versions import agreed
 from .observations import HTML_TYPES, Observation, is_conclusive
 from .page_verdict import GONE_STATUSES, is_listable
-from .shown_facts import agreed
 from .value_history import GENERATED_DATE_SECONDS, VOLATILE, History, add_sighting
 
 REFRESH_SECONDS: Final = 60 * 60

@@ -54,7 +54,7 @@ class Observation(NamedTuple):
     links: str = ""
     """The `path_digest` of each path of its own site that it links to, with blanks between them."""
     shown: str = ""
-    """Its images and its versions in other languages, if options ask for them (see `shown_facts`)."""
+    """Its images and its versions in other languages, if options ask for them (see `images_and_versions`)."""
     learned: bool = False
     """Whether the page is known from traffic only: its route has parameters, so a client may have invented the path."""
     may_be_provided: bool = False

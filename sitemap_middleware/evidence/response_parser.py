@@ -15,6 +15,7 @@ from ..http.messages import MAX_HTML_BYTES, OBSERVED_STATUSES, CapturedResponse
 from ..http.urls import is_page_url, is_same_page, is_same_path, own_paths, path_digest
 from .dates import parse_last_modified
 from .html_facts import HtmlFacts, is_text, parse_html
+from .images_and_versions import NOTHING, Wanted, facts
 from .observations import (
     CANONICAL_REFUSAL,
     HTML_TYPES,
@@ -24,7 +25,6 @@ from .observations import (
     Observation,
 )
 from .response_headers import ResponseHeaders
-from .shown_facts import NOTHING, Wanted, facts
 
 UNREADABLE_FILE_REASON: Final = "was sent as a file that could not be read"
 

@@ -14,7 +14,7 @@ from typing import Final
 
 from ..models import Page
 from .dates import timestamp_of_w3c
-from .shown_facts import common_images
+from .images_and_versions import common_images
 from .template_changes import TemplateChanges
 from .value_history import History, is_generated
 

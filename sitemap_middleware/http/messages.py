@@ -10,9 +10,9 @@ from typing import Any, Final, NamedTuple, Protocol
 from werkzeug.http import parse_date
 
 from ..models import Context, Headers, RawHeaders, Site
-from .header_rules import IgnoreReason
 from .proxies import PROXY_HEADERS, is_of_site, is_proxy_header, is_routing_header
 from .request_filter import ignore_reason_of_headers
+from .visitor_headers import IgnoreReason
 
 DOCUMENT_SUFFIXES: Final = (".xml", ".txt", ".atom")
 """How the paths of documents, robots.txt and the feed end. This test alone rules out almost all other requests."""
@@ -21,10 +21,10 @@ NOINDEX_HEADER: Final = ("X-Robots-Tag", "noindex")
 """The header that keeps a response out of search engines."""
 
 PROBE_USER_AGENT: Final = "sitemap-middleware-bot/1.0"
-"""The User-Agent of the middleware's own requests, made to the app within the process. Analytics know it as a bot's."""
+"""The User-Agent of the middleware's own requests. Analytics know it as a bot's."""
 
 WAIT_SECONDS_KEY: Final = "sitemap_middleware.wait_seconds"
-"""The key of an environ or a scope by which the command line sets `Request.wait_seconds`. Clients cannot send it."""
+"""The key of an environ or a scope by which commands and tests set `Request.wait_seconds`. Clients cannot send it."""
 
 SYNC_SERVER_WAIT_SECONDS: Final = 2.0
 """`Request.wait_seconds` on a server with one thread."""

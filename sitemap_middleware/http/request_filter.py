@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from werkzeug.http import parse_accept_header
 
-from .header_rules import (
+from .visitor_headers import (
     PREFETCH_HEADERS,
     IgnoreReason,
     ignore_reason_of_environ_key,

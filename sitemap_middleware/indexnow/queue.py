@@ -134,10 +134,7 @@ class Queue:
         return 0 < self.retry_at - now <= MAX_RETRY_AFTER_SECONDS  # a later time is that of a clock that was wrong
 
     def pause(self, now: int, seconds: float = 0) -> None:
-        """Request nothing for so many seconds, and longer after each failure, by chance: all sites would come at once.
-
-        The longest pause is several hours.
-        """
+        """Request nothing for so many seconds, and longer after each failure, by chance, not all sites at once."""
         pause = min(REPEAT_SECONDS * 2**self.failures, MAX_PAUSE_SECONDS)
         self.failures = min(self.failures + 1, 20)
         self.retry_at = now + max(pause + randbelow(pause // 4), min(int(seconds), MAX_RETRY_AFTER_SECONDS))

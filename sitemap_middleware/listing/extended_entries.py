@@ -11,7 +11,7 @@ from typing import Final
 from urllib.parse import unquote, urlsplit
 
 from ..evidence.dates import timestamp_of
-from ..evidence.shown_facts import images_of, versions_of
+from ..evidence.images_and_versions import images_of, versions_of
 from ..http.urls import absolute_url
 from ..models import Page, Route, SitemapUrl
 from ..options.table import Options

@@ -16,11 +16,11 @@ from typing import Final, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from ..evidence.dates import CLOCK_SKEW_SECONDS
+from ..evidence.images_and_versions import Wanted
 from ..evidence.merge import CONFIRMATION_SECONDS, REFRESH_SECONDS, MergedBatch, merge_batch
 from ..evidence.observations import Observation, at_merge
 from ..evidence.page_verdict import is_listable
 from ..evidence.response_parser import UNREADABLE_FILE_REASON, parse_response
-from ..evidence.shown_facts import Wanted
 from ..evidence.value_history import VOLATILE
 from ..exceptions import StoreError
 from ..http.messages import CapturedResponse, PageKey

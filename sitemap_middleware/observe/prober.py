@@ -26,7 +26,7 @@ from ..http.messages import (
 from ..models import Site, StoreKey
 from ..stores.base import Store
 from ..util import BoundedCache, WorkerId, reset_after_fork, run_in_background
-from .own_requests import OwnRequest, RunningRequests, describe_failure
+from .running_requests import OwnRequest, RunningRequests, describe_failure
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
 

@@ -257,7 +257,7 @@ def test_on_a_server_with_one_thread_pages_wait_for_an_anonymous_request() -> No
 
 
 def test_it_does_not_wait_for_a_store_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sitemap_middleware.observe.refresh.WAIT_SECONDS", 0.05)
+    monkeypatch.setattr("sitemap_middleware.observe.refresh_marks.WAIT_SECONDS", 0.05)
     shop, store = Shop(), FrailStore()
     worker = shop.worker(store)
     worker.listed()

@@ -23,7 +23,7 @@ import asyncio, json, resource, sys
 from pathlib import Path
 from sitemap_middleware.check.sources import FileSource
 from sitemap_middleware.check.run import Settings
-from sitemap_middleware.check.runner import check_sitemap
+from sitemap_middleware.check.check_sitemap import check_sitemap
 result = asyncio.run(check_sitemap(FileSource(Path(sys.argv[1])), Settings()))
 codes = sorted({finding.code for finding in result.findings})
 print(json.dumps([resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, codes, len(result.findings)]))
@@ -91,7 +91,7 @@ def usual_megabytes(tmp_path_factory: pytest.TempPathFactory) -> float:
     return run(tmp_path_factory.mktemp("usual"), iter([GOOD]))[0]
 
 
-@pytest.mark.once
+@pytest.mark.slow
 @pytest.mark.parametrize("bomb", [*BOMBS])
 def test_bomb_is_refused_in_bounded_memory(bomb: str, tmp_path: Path, usual_megabytes: float) -> None:
     codes, pieces = BOMBS[bomb]

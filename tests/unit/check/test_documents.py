@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from sitemap_middleware.check import run
+from sitemap_middleware.check.check_sitemap import check_sitemap
 from sitemap_middleware.check.run import Settings
-from sitemap_middleware.check.runner import check_sitemap
 from sitemap_middleware.check.sources import FileSource
 from sitemap_middleware.exceptions import SitemapError
 

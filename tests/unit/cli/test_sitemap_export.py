@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from sitemap_middleware.cli.export_commands import RETRY_SECONDS, export
+from sitemap_middleware.cli.build_and_report_commands import RETRY_SECONDS, export
 from sitemap_middleware.cli.main import command
 from sitemap_middleware.documents.xml import render_sitemap
 from sitemap_middleware.exceptions import SitemapError

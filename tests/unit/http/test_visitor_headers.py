@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.adapters.asgi import ASGIExchange
 from sitemap_middleware.adapters.wsgi import WSGIExchange
-from sitemap_middleware.http.header_rules import IgnoreReason, ignore_reason_of_header
 from sitemap_middleware.http.request_filter import (
     IGNORE_REASONS,
     MAX_ACCEPT_CHARS,
     MAX_AGENT_CHARS,
 )
+from sitemap_middleware.http.visitor_headers import IgnoreReason, ignore_reason_of_header
 
 from ...support.sample_sites import Page, SampleSite
 from ...support.wire import ENVIRON, SCOPE, Headers, RequestSpec

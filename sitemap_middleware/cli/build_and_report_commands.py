@@ -28,7 +28,7 @@ from .command_target import INSPECTION_WAIT_SECONDS, Target, open_target, report
 from .terminal import CommandError, console, print_json, print_line, print_notes, print_rows, progress
 
 if TYPE_CHECKING:  # it needs the extra publish
-    from .publishing import ObjectChange
+    from .bucket import ObjectChange
 
 RETRY_SECONDS: Final = 1.0
 
@@ -90,7 +90,7 @@ def build(app: Any, *, out: Path | None, to: str | None, public_url: str | None,
         if out is not None:
             show = functools.partial(_print_files, export(fetch, site, path, out, update), site, out)
         else:
-            from .publishing import Bucket, publish  # needs the extra publish
+            from .bucket import Bucket, publish  # needs the extra publish
 
             bucket = Bucket(to or "")
             public = site if public_url is None else parse_base_url(public_url, "--public-url")
@@ -160,7 +160,7 @@ def report(app: Any, *, out: Path, as_json: bool, **options: Any) -> None:
     Needs the extra report.
     """
     with _started_app(app, "report", out, options) as (target, site), progress("files") as update:
-        from ..report.static_export import export_report  # needs the extra report
+        from ..report.report_files import export_report  # needs the extra report
 
         target.running.client(site, INSPECTION_WAIT_SECONDS)(target.service.options.path, "identity")
         files = export_report(target.service, site, out, update, target.running.async_collector)

@@ -12,7 +12,6 @@ import pytest
 from click.testing import Result
 
 from sitemap_middleware.cli.main import command
-from sitemap_middleware.report import static_export
 
 from ...support.command_line import cli_runner
 
@@ -58,7 +57,7 @@ def test_every_link_leads_to_a_file_or_to_the_site(app: str, tmp_path: Path) -> 
 
 
 def test_only_so_many_pages_have_a_file_of_their_own(app: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(static_export, "MAX_PAGE_FILES", 3)
+    monkeypatch.setattr(report_files, "MAX_PAGE_FILES", 3)
     report(app)
     assert sorted(file.name for file in (tmp_path / "out" / "page").iterdir()) == ["1.html", "2.html", "3.html"]
     assert '<a class="path" href="https://shop.example/loaves/loaf-100">/loaves/loaf-100</a>' in (
@@ -83,7 +82,7 @@ def test_a_folder_that_cannot_be_written_is_named(app: str, tmp_path: Path) -> N
 
 
 def test_without_the_extra_the_error_names_it(app: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("static_export", "pages", "template_rendering"):
+    for name in ("report_files", "pages", "template_rendering"):
         monkeypatch.delitem(sys.modules, f"sitemap_middleware.report.{name}", raising=False)
     monkeypatch.setitem(sys.modules, "jinja2", None)
     answer = report(app)

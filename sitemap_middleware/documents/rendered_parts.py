@@ -25,7 +25,7 @@ from ..listing.entries import EntryBuilder
 from ..listing.policy import EvaluationContext
 from ..listing.site_signals_cache import LEARNING_INTERVAL_SECONDS, Parts
 from ..models import BaseURL, Site, SitemapUrl
-from ..observe.refresh import RefreshMarks
+from ..observe.refresh_marks import RefreshMarks
 from ..routing.route_table import GONE_SECTION, LEARNED_SECTION, ROUTES_SECTION
 from ..stores.base import PART_PAGES, UNLEARNED_PART, Store
 from ..util import yield_to_other_threads
