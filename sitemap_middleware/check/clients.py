@@ -23,7 +23,8 @@ USER_AGENT: Final = f"{PRODUCT}/1.0"
 
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _LOGIN_PATH: Final = re.compile(
-    r"(?:^|[/_-])(?:log-?in|log-?on|sign-?in|sso|oauth2?|authenticate|authorize|wp-login\.php)(?:$|[/._-])",
+    r"(?:^|[/_-])(?:log[-_]?in|log[-_]?on|sign[-_]?in|sso|oauth2?|authenticate|authorize|sessions?/new|connexion|anmelden"
+    r"|wp-login\.php)(?:$|[/._-])",
     re.IGNORECASE,
 )
 _LOGIN_QUERY: Final = re.compile(

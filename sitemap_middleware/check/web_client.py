@@ -7,6 +7,7 @@ robots.txt is obeyed. Hosts of the local network are not requested because a doc
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import socket
 import ssl
@@ -71,6 +72,7 @@ class WebClient:
         self._clock = clock
         self._sleep = sleep
         self._hosts: dict[str, _Host] = {}
+        logging.getLogger("httpx").setLevel(logging.WARNING)  # it logs each request
         self._client = httpx.AsyncClient(headers={"Accept": "*/*", "Accept-Encoding": "gzip"}, timeout=TIMEOUT_SECONDS)
 
     async def __aenter__(self) -> Self:

@@ -54,7 +54,7 @@ def crawlers(
     With a sitemap or an app: also the listed pages that no crawler got, and the pages that crawlers got and that are
     not listed.
     """
-    if sitemap and app:
+    if sitemap and isinstance(app, str):  # that of a framework's command line is no choice
         raise CommandError("give either --app or --sitemap")
     moment = terminal.parse_since(since, int(time.time())) if since else 0
     with reporting_errors(), contextlib.ExitStack() as stack:

@@ -46,7 +46,7 @@ _XML_TEXT_ELEMENT: Final = re.compile(r"<((script|style|title|textarea|iframe|no
 _API_DOCUMENTATION: Final = (
     ", ".join(
         f"script[src*='{name}' i]"
-        for name in ("swagger-ui", "redoc.standalone", "rapidoc", "@scalar/api-reference", "@stoplight/elements")
+        for name in ("swagger-ui", "redoc.", "rapidoc", "graphiql", "@scalar/api-reference", "@stoplight/elements")
     )
     + ", title:lexbor-contains('Swagger UI: OAuth2')"
 )

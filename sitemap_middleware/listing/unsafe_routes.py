@@ -59,8 +59,8 @@ _ACTION_PHRASES: Final = re.compile(
 _VERSION: Final = re.compile(r"v\d+(\.\d+)*(alpha\d*|beta\d*)?", re.IGNORECASE)
 _ERROR_NAMES: Final = re.compile(
     r"[45]\d\d|(?:server|internalserver|sentry)?errors?|(?:debug|test)?sentry(?:debug|test)?|(?:error|exception|fail|raise)"
-    r"(?:test)?|(?:raise|throw|trigger|test|force|cause|simulate)(?:an?)?(?:error|exception|[45]\d\d)|boom"
-    r"|divisionbyzero|zerodivision"
+    r"(?:test)?|(?:raise|throw|trigger|test|force|cause|simulate)(?:an?)?(?:error|exception|[45]\d\d)"
+    r"|boom|oops|throw|dividebyzero|divisionbyzero|zerodivision"
 )
 """Last segments that show an error, or cause one to test how it is reported: /500, /sentry-debug."""
 _FILE_NAME: Final = re.compile(r"\.(?:aspx?|html?|json|php|txt)$")

@@ -6,10 +6,12 @@ client, within the next request for the sitemap.
 
 from __future__ import annotations
 
+import json
 import logging
 import math
 import threading
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final, NamedTuple
@@ -43,6 +45,9 @@ RETRY_SECONDS: Final = 60 * 60
 MAX_FAILURES: Final = 2
 """Requests without an answer after which a page waits for a visitor: they may cause errors in the app's log."""
 
+KEPT_FAILURE_SECONDS: Final = 24 * 60 * 60
+"""How long a page that did not answer is known to other processes, and to those that begin later."""
+
 CHECKS: Final = 2
 """Requests for a page whose content is new: if they differ, the content varies by itself."""
 
@@ -66,6 +71,7 @@ MAX_SITES: Final = 1000
 """Sites with a queue. If there are more, all are forgotten."""
 
 _ROUND_LEASE: Final = "verify"
+_FAILURES_RECORD: Final = "failed"
 
 
 class _Failure(NamedTuple):
@@ -200,9 +206,9 @@ class Prober:
         (wakeup or self._closing).wait(seconds)
 
     def failure_of(self, site: Site, path: str) -> str | None:
-        """What this process's last request for a decoded path got, in words that follow "the request".
+        """What the last request for a decoded path got, in words that follow "the request".
 
-        It is empty if that was evidence, and None if this process has not requested the path.
+        It is empty if that was evidence, and None if this process knows of none.
         """
         failure = self._failures.get((site.store_key, path))
         return None if failure is None else failure.reason
@@ -256,6 +262,9 @@ class Prober:
         queue, now = self._queue(site), self._clock()
         due = [path for path in marked() if self.may_request(site, path)]
         if self._is_look_due(request, queue, now) and self._lease(site, _ROUND_LEASE, ROUND_INTERVAL_SECONDS):
+            for path, failure in self._saved_failures(site).items():
+                if self.failure_of(site, path) is None:
+                    self._failures.put((site.store_key, path), failure)
             due += [path for path in unvisited() if self._is_due(site, path, now)]
         for path in due:
             queue.add(path, _Asked(now, is_unvisited=True), MAX_WAITING_PAGES)
@@ -451,7 +460,23 @@ class Prober:
         """Remember that a page did not answer."""
         key = site.store_key, path
         before = self._failures.get(key)
-        self._failures.put(key, _Failure(reason, 1 if before is None else before.times + 1, self._clock()))
+        failure = _Failure(reason, 1 if before is None else before.times + 1, self._clock())
+        self._failures.put(key, failure)
+        with suppress(StoreError):
+            failures = self._saved_failures(site) | {path: failure}
+            self._store.save(site.store_key, {_FAILURES_RECORD: json.dumps(failures).encode()})
+
+    def _saved_failures(self, site: Site) -> dict[str, _Failure]:
+        """The failures of the last day by decoded path, whichever process found them."""
+        now = self._clock()
+        with suppress(StoreError, ValueError, TypeError, AttributeError):
+            record = self._store.load(site.store_key, [_FAILURES_RECORD]).get(_FAILURES_RECORD, b"{}")
+            return {
+                path: _Failure(str(reason), int(times), float(at))
+                for path, (reason, times, at) in json.loads(record).items()
+                if 0 <= now - at < KEPT_FAILURE_SECONDS
+            }
+        return {}
 
 
 def _has_credentials(request: Request) -> bool:

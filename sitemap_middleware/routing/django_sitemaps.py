@@ -48,6 +48,8 @@ class SitemapSection:
         """The settings of static routes, by path. Replaced when the sitemap was read to its end."""
         self.routes: Mapping[str, str] = {}
         """The routes with parameters that its locations lead to, as in `ResolverMatch.route`, and a path of each."""
+        self.paths: Collection[int] = ()
+        """The hashes of the paths with such a route."""
         self._unrouted: Collection[str] = ()
 
     def route(self, prefix: str, host: str | None) -> Route:
@@ -73,6 +75,7 @@ class SitemapSection:
         """The pages of views with parameters. Views that are decorated to be excluded or enumerated are left out."""
         static: dict[str, RouteSettings] = {}
         routes: dict[str, str] = {}
+        paths = set[int]()
         unrouted = set[str]()
         with _plain_urls():
             sitemap = self._instance()
@@ -92,12 +95,13 @@ class SitemapSection:
                         continue
                     if match is not None:
                         routes.setdefault(match.route, path)
+                        paths.add(hash(path))
                     elif len(unrouted) < _MAX_UNROUTED:
                         unrouted.add(path)
                     entry = Entry({self.name: path if match else url["location"]}, **fields)
                     entry.__dict__["version"] = version
                     yield entry
-        self.routes, self._unrouted = routes, unrouted
+        self.routes, self.paths, self._unrouted = routes, paths, unrouted
         if static != self.static_settings:
             self.static_settings = static
 
@@ -203,8 +207,10 @@ def _paths(section: SitemapSection, prefix: str) -> PathBuilder:
         return path
 
     def leads_here(path: str) -> bool:
-        match = _match(path)
-        return match is not None and match.route in section.routes
+        match, number = _match(path), hash(path)
+        if match is None or match.route not in section.routes:
+            return False
+        return number in section.paths or not any(number in other.paths for other in sitemap_sections())
 
     # Not checked, because the routes are known once all locations have been read.
     return PathBuilder(

@@ -106,8 +106,13 @@ def _patterns(
 
 
 def _languages() -> list[str]:
-    """The languages that `i18n_patterns` answers in: without a LocaleMiddleware, only the default one."""
-    return [code for code, _ in settings.LANGUAGES] if _has_locale_middleware() else [settings.LANGUAGE_CODE]
+    """The languages that `i18n_patterns` answers in: without a LocaleMiddleware, only the default one.
+
+    Paths without a prefix are those of the default one even if it is not in LANGUAGES, such as "en-us" beside "en".
+    """
+    _, is_default_prefixed = is_language_prefix_patterns_used(settings.ROOT_URLCONF)
+    codes = [code for code, _ in settings.LANGUAGES] if _has_locale_middleware() else []
+    return codes if codes and is_default_prefixed else list(dict.fromkeys([settings.LANGUAGE_CODE, *codes]))
 
 
 def default_language() -> str:

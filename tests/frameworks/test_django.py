@@ -331,6 +331,23 @@ def test_a_wrong_path_of_sitemaps_is_named_with_its_setting() -> None:
         Project(SITE, SITEMAP_SITEMAPS="json.sitemapz")
 
 
+def test_sitemap_classes_may_share_a_view() -> None:
+    class Archive(Posts):
+        slugs = ("old", "gone")
+
+    def post(request: Any, slug: str) -> HttpResponse:
+        return HttpResponse(status=404) if slug == "gone" else page(request)
+
+    sitemaps = {"posts": Posts, "archive": Archive}
+    project = Project([path("posts/<slug>/", post, name="post")], SITEMAP_SITEMAPS=sitemaps, SITEMAP_MAX_AGE=0)
+    assert {"/posts/first/", "/posts/gone/", "/posts/old/"} <= {*project.listed()}
+    assert project.middleware.explain("/posts/old/").reason.startswith("SITEMAP_SITEMAPS['archive'] includes it")
+    assert "does not include it" in project.middleware.explain("/posts/none/").reason
+    project.visit("/posts/gone/")
+    until(lambda: "/posts/gone/" not in project.listed())
+    assert project.middleware.explain("/posts/gone/").reason == "it answered 404"
+
+
 def test_sitemap_classes_run_in_a_language_that_the_project_has() -> None:
     class Translated(Sitemap):
         def items(self) -> list[str]:
@@ -343,9 +360,10 @@ def test_sitemap_classes_run_in_a_language_that_the_project_has() -> None:
     project = Project(i18n_patterns(path("", page, name="home"), path("about/", page, name="about")), **changes)
     project.listed()
     assert project.middleware.stats()["skipped"] == 0
-    parts = i18n_patterns(path("<slug>/", page, name="post"), prefix_default_language=False)
+    parts = [path("", page, name="home"), path("<slug>/", page, name="post")]
+    parts = i18n_patterns(*parts, prefix_default_language=False)
     project = Project(parts, **{**changes, "SITEMAP_SITEMAPS": {"posts": Posts}})
-    assert "/first/" in project.listed()
+    assert {"/", "/de/", "/first/"} <= {*project.listed()}
 
 
 def sets(answer: Answer) -> dict[str, dict[str, str]]:

@@ -43,6 +43,7 @@ def test_robots_meta_tags(head: str, *, noindex: bool) -> None:
     [
         ("https://cdn.jsdelivr.net/npm/swagger-ui-dist@5/swagger-ui-bundle.js", True),
         ("/static/redoc.standalone.js", True),
+        ("/static/drf-yasg/redoc/redoc.min.js", True),
         ("https://cdn.jsdelivr.net/npm/@scalar/api-reference", True),
         ("https://unpkg.com/@stoplight/elements/web-components.min.js", True),
         ("/static/site.js", False),

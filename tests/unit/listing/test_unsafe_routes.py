@@ -82,10 +82,10 @@ def test_api_path_is_not_a_page(path: str) -> None:
 
 
 ERRORS = """
-/500 /errors/500 /server-error /sentry-debug/ /debug-sentry /raise-exception /boom /simulate-error /test-500
+/500 /errors/500 /server-error /sentry-debug/ /debug-sentry /raise-exception /boom /divide-by-zero /simulate-error /test-500
 """
 FLOW_ENDS = """
-/accounts/login_link_sent/ /order/complete /newsletter/confirmed /register/check-email /thanks /payment/cancelled
+/accounts/login_link_sent/ /order/complete /newsletter/confirmed /register/check-email /thanks /payment/cancelled /payment/success
 """
 NO_ENDS = "/closed /blog/thanks /thanksgiving /blog/closed /news/we-are-closed /2024/500-days /600"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -149,6 +150,16 @@ def test_one_process_probes_for_all_that_share_a_store(protocol: str, tmp_path: 
     second.request("/sitemap.xml")
     assert pages_requested.log == ["/", "/about"]
     assert too.log == []
+    repeated = []
+    for _ in range(4):  # processes that begin later
+        clock.pass_(RETRY_SECONDS)
+        with sqlite3.connect(tmp_path / "pages.sqlite3") as database:  # leases end by the machine's clock
+            (table,) = database.execute("SELECT name FROM sqlite_master WHERE name LIKE 'lease%'").fetchone()
+            database.execute(f"DELETE FROM {table}")
+        later, asked = site(protocol, {"/": Page(404), "/about": Page(500)}, store=store, clock=clock)
+        later.request("/sitemap.xml")
+        repeated += asked.log
+    assert repeated == ["/about"], "after two failures a page waits for a visitor, or the next day"
 
 
 def endless(_: Any = None) -> Iterator[bytes]:

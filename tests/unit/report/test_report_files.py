@@ -12,6 +12,7 @@ import pytest
 from click.testing import Result
 
 from sitemap_middleware.cli.main import command
+from sitemap_middleware.report import report_files
 
 from ...support.command_line import cli_runner
 
