@@ -63,7 +63,6 @@ class App:
 
 
 APPS = {
-    "MLflow": App("mlflow_site", ("mlflow==3.17.2",), server="uvicorn"),
     "changedetection.io": App("changedetection_site", ("changedetection.io==0.60.10",)),
     "Calibre-Web": App("calibreweb_site", ("calibreweb==0.6.27",)),
     "I Hate Money": App("ihatemoney_site", ("ihatemoney==7.2.1",), asking=frozenset({"/"})),
@@ -71,7 +70,6 @@ APPS = {
     "MoinMoin": App("moin_site", ("moin==2.0.0b5",)),
     "bepasty": App("bepasty_site", ("bepasty==1.2.2",), asking=frozenset({"/", "/+list"})),
     "Wagtail": App("wagtail_site", ("wagtail==8.0.1",)),
-    "Fava": App("fava_site", ("fava==1.30.16",)),
 }
 
 

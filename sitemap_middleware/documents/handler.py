@@ -257,14 +257,16 @@ class SitemapHandler:
             return self.publisher.find_document(site, table, rules, request, path=path, marks=marks)
 
         try:
-            if last_good is None or request.is_of_test:
+            if request.is_of_test:
                 return publish(*self._prepare(site, request))
+            # On another thread: the state of this one, such as a `threading.local`, may be the visitor's.
             if request.wait_seconds is None:
                 found = begin(lambda: publish(*self._prepare(site, request)))
             else:  # the app can be asked on this thread only
                 found = begin(partial(publish, *self._prepare(site, request)))
-            wait((found,), DEADLINE_SECONDS)
-            return found.result() if found.done() else last_good
+            if last_good is not None:
+                wait((found,), DEADLINE_SECONDS)
+            return found.result() if last_good is None or found.done() else last_good
         except (StoreError, Unavailable) as error:  # the circuit breaker has logged a failure of the store
             log.debug("the sitemap cannot be made: %s", error)
             if last_good is not None:

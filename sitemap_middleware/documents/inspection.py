@@ -199,6 +199,7 @@ class ServiceInspection:
             "pending": self.tracker.buffer.pending,
             "last_flush_age_seconds": self.tracker.buffer.last_flush_age_seconds,
             "store_failures": self._guarded_store.failures,
+            "store_seconds": self._guarded_store.seconds,
             "unavailable_responses": self.sitemap_handler.unavailable_responses,
             "values_age_seconds": max((sitemap.values_age for sitemap in sitemaps), default=0.0),
             **{f"ignored_{reason}": count for reason, count in self.tracker.ignored.counts.items()},

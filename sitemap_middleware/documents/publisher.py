@@ -191,7 +191,7 @@ class Publisher:
         store, site, now = snapshot.store, snapshot.site, self._clock()
         version = store.version(site.store_key)
         made_of = (version, snapshot.table, snapshot.rules.text, marks)
-        if sitemap.made_of == made_of and 0 <= now - sitemap.made_at < self.options.max_age:
+        if sitemap.made_of == made_of and 0 <= now - sitemap.made_at < sitemap.fresh_seconds:
             return
         states = self.states(site)
         context = self.entries.evaluation_context(snapshot, states, version)
@@ -231,6 +231,9 @@ class Publisher:
         is_made = all(parts[source.name].key == source.key for source in sources if source.name in parts)
         is_complete = is_linked and is_made and not any(self._is_due(source, parts) for source in due)
         sitemap.made_of, sitemap.made_at = made_of if is_complete else None, now
+        uptime, stored_now = now - self._started_at, self.store.time()
+        due_at = [source.due_at(parts[source.name], stored_now, uptime) for source in sources if source.name in parts]
+        sitemap.fresh_seconds = min([self.options.max_age, *(at - stored_now for at in due_at)])
 
     def _gone(self, sitemap: SiteSitemap, snapshot: SiteSnapshot) -> Part | None:
         """The part of the pages that were listed and are gone; None if there are none."""

@@ -96,18 +96,20 @@ class PartSource:
     """Has locs requested that it no longer lists, to know whether they are gone."""
 
     def is_due(self, part: Part | None, now: float, uptime: float) -> bool:
-        """Whether it is to be rendered again, given what was rendered last.
+        """Whether it is to be rendered again, given what was rendered last."""
+        return part is None or part.mark != self.mark or not part.at <= now < self.due_at(part, now, uptime)
+
+    def due_at(self, part: Part, now: float, uptime: float) -> float:
+        """From when on what was rendered is to be rendered again.
 
         Code that a deployment has changed is called although what the code before gave is still fresh: what was
         rendered before this process began, by its `uptime` in seconds, is due. Slow providers are called less often,
         unless `refresh` asks.
         """
-        if part is None or part.mark != self.mark:
-            return True
-        age = now - part.at
         pause = part.pause if self.kind == "values" else 0.0
-        is_of_earlier_code = self.kind != "learned" and 0 <= uptime < age
-        return age < 0 or (age >= pause and (is_of_earlier_code or part.key != self.key or age >= self.max_age))
+        is_of_earlier_code = self.kind != "learned" and 0 <= uptime < now - part.at
+        is_current = part.key == self.key and not is_of_earlier_code
+        return part.at + max(pause, self.max_age if is_current else 0.0)
 
 
 def part_sources(

@@ -42,6 +42,8 @@ class SiteSitemap:
         self.made_of: object = None
         """What the documents were made of when all were up to date; None if the next request must look at all parts."""
         self.made_at = 0.0
+        self.fresh_seconds = 0.0
+        """When that was found, and how long it holds: until the first part is to be rendered again."""
         self.checked: tuple[int, float] | None = None
         """The generation and the time when the documents were last found up to date."""
         self._path = path

@@ -218,9 +218,10 @@ def _is_template(steps: Iterable[_Step]) -> bool:
     """Whether a difference came to several pages at one time."""
     turns: Counter[int] = Counter()
     for step in steps:
-        turns[step.start] += 1
-        turns[step.end + OVERLAP_SECONDS + 1] -= 1
-    return max(accumulate(turns[at] for at in sorted(turns))) >= MIN_SAME_PAGES
+        if not step.is_flapping:  # the time between is that of several changes
+            turns[step.start] += 1
+            turns[step.end + OVERLAP_SECONDS + 1] -= 1
+    return max(accumulate(turns[at] for at in sorted(turns)), default=0) >= MIN_SAME_PAGES
 
 
 def _comes_and_goes(steps: Iterable[_Step]) -> bool:

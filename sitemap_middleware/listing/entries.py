@@ -128,12 +128,15 @@ class EntryBuilder:
             self._providers.complete(site, provider, routes, async_collector)
 
     def paths_to_request(self, context: EvaluationContext, *, observed: bool) -> list[str]:
-        """The decoded paths of static routes of which, or of whose HTML, nothing is known; and those `observed`."""
+        """The decoded paths of static routes of which, or of whose HTML, nothing is known, or whose last answer waits
+        for confirmation; and those `observed`.
+        """
         snapshot = context.snapshot  # a view with a provider may have a static route, too
         return [
             decode_path(candidate.path)
             for candidate in with_pages(snapshot, snapshot.table.static(snapshot.site))
-            if (observed and candidate.page is not None) or self.policy.evaluate(context, candidate)[1].unverified
+            if (candidate.page is not None and (observed or candidate.page.unconfirmed_at))
+            or self.policy.evaluate(context, candidate)[1].unverified
         ]
 
     def provided_examples(self, context: EvaluationContext) -> Iterator[str]:

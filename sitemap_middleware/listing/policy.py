@@ -11,6 +11,7 @@ from typing import Final
 from ..evidence.dates import SECONDS_PER_DAY
 from ..evidence.observations import HTML_TYPES
 from ..evidence.page_verdict import Verdict, page_verdict
+from ..http.robots_parser import ROBOTS_PATH
 from ..http.urls import LOC_LENGTH_REASON, loc_of
 from ..models import Page, Provider, Route, Site
 from ..options.table import Options
@@ -86,6 +87,8 @@ class ListingPolicy:
             return Verdict(False, "it is marked @sitemap(exclude=True)")
         if path == options.path:
             return Verdict(False, "it is the sitemap itself")
+        if path == ROBOTS_PATH:
+            return Verdict(False, "it is for crawlers, and no page")
         if options.report is not None and (path == options.report or path.startswith(f"{options.report}/")):
             return Verdict(False, "it is the sitemap's report")
         if route.internal and options.include.find(path, route.path) is None:

@@ -263,7 +263,8 @@ class Ingester:
                 counts, is_asked = self._doubtful_evidence(response, observation, page)
             elif _is_shown(response, observation):
                 is_asked = self._may_ask(response) and (page is None or not is_listable(page))
-                counts = None if is_asked and page is not None else observation
+                # Others than those that `values` may name count once an own request got them.
+                counts = None if is_asked and not (page is None and observation.may_be_provided) else observation
             if is_asked:
                 asks.append(response.path)
             if counts is not None:

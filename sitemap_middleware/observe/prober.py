@@ -12,7 +12,6 @@ import math
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -28,6 +27,7 @@ from ..http.messages import (
 from ..models import Site, StoreKey
 from ..stores.base import Store
 from ..util import BoundedCache, WorkerId, reset_after_fork, run_in_background
+from .request_queue import MAX_PAUSE_SECONDS, Asked, Job, Queue
 from .running_requests import OwnRequest, RunningRequests, describe_failure
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
@@ -60,18 +60,21 @@ MIN_PAUSE_SECONDS: Final = 0.1
 MAX_REFUSED_IN_A_ROW: Final = 5
 """Answers of 403 in a row after which requests pause: they may be a rate limiter's."""
 
-MAX_PAUSE_SECONDS: Final = 60 * 60
-"""The longest pause that a Retry-After can ask for."""
+LIMITER_PAUSES_SECONDS: Final = (60, 60 * 60)
+"""The pauses after the first and the second such row without another answer between. A third is the app's answer."""
 
 MAX_WAITING_PAGES: Final = 10_000
+MAX_TOLD_PAGES: Final = 1000
 MAX_CHECKED_PAGES: Final = 256
-"""Pages of one site that may wait, and those of them whose content is new. Others must be visited again."""
+"""Pages of one site that may wait, those of them that other processes are told of, and those whose content is new.
+Others must be visited again."""
 
 MAX_SITES: Final = 1000
 """Sites with a queue. If there are more, all are forgotten."""
 
 _ROUND_LEASE: Final = "verify"
 _FAILURES_RECORD: Final = "failed"
+_TOLD_RECORD: Final = "asked"
 
 
 class _Failure(NamedTuple):
@@ -82,88 +85,6 @@ class _Failure(NamedTuple):
     times: int
     at: float
     """POSIX seconds."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """A page that waits to be requested."""
-
-    at: float
-    """From when on, in POSIX seconds."""
-    times: int = 1
-    is_unvisited: bool = False
-    """Whether nothing is known of it, so that a refusal proves nothing either."""
-
-
-class _Job:
-    """Work in the background."""
-
-    def __init__(self, began: float) -> None:
-        self.hurries_since = began
-        """When it began, or a request for the sitemap began to wait for it, in POSIX seconds."""
-        self.is_done = False
-        self.has_failed = False
-        """Whether it could make no request, because the event loop of its live request has ended."""
-        self.is_waited_for = False
-        """Whether a request for the sitemap waits. Others get what there is."""
-        self.due_done = threading.Event()
-        """Set once no page is due."""
-        self.wakeup = threading.Event()
-        """Ends a pause: other pages may be due."""
-
-
-@dataclass(slots=True)
-class _Queue:
-    """What is known of a site. Times are in POSIX seconds."""
-
-    waiting: dict[str, _Asked] = field(default_factory=dict)
-    """By decoded path."""
-    asked: dict[str, _Asked] = field(default_factory=dict)
-    """Those that are being requested."""
-    live: Request | None = None
-    """A live request, in whose background pages are requested."""
-    job: _Job | None = None
-    looked_at: float = -math.inf
-    """When the site was last looked at for unvisited pages."""
-    paused_until: float = -math.inf
-    """Until when no page is requested, because the app limits the rate."""
-    refused: list[CapturedResponse] = field(default_factory=list)
-    """The last answers in a row that were 403, of pages that nobody has visited."""
-    has_answered: bool = True
-    """Whether the app answered otherwise since the last such row. If it did, the next row is a rate limiter's."""
-
-    def add(self, path: str, asked: _Asked, limit: int) -> None:
-        """Have a decoded path requested, unless it just is, or too many wait."""
-        before = self.waiting.get(path)
-        if before is not None:
-            self.waiting[path] = replace(asked, at=min(before.at, asked.at), times=max(before.times, asked.times))
-        elif path not in self.asked and len(self.waiting) < limit:
-            self.waiting[path] = asked
-
-    def is_paused(self, now: float) -> bool:
-        """Whether no page is to be requested now."""
-        return now < self.paused_until <= now + MAX_PAUSE_SECONDS
-
-    def has_due(self, now: float) -> bool:
-        """Whether pages are being requested, or wait and may be requested now."""
-        return bool(self.asked) or any(asked.at <= now for asked in self.waiting.copy().values())
-
-    def next_path(self, now: float) -> str:
-        """The path to request next: pages in doubt come first, and unvisited ones when no other is due.
-
-        Empty if none waits by now: another thread may work off the queue within a request.
-        """
-        waiting = self.waiting.copy()  # of up to 10,000 pages: a key for each of them would take milliseconds
-        due = (path for path, asked in waiting.items() if asked.at <= now and not asked.is_unvisited)
-        unvisited = (path for path, asked in waiting.items() if asked.at <= now)
-        return next(due, "") or next(unvisited, "") or min(waiting, key=lambda path: waiting[path].at, default="")
-
-    def take(self, path: str) -> _Asked | None:
-        """Note that a path is being requested; None if it waits for that no more."""
-        asked = self.waiting.pop(path, None)
-        if asked is not None:
-            self.asked[path] = asked
-        return asked
 
 
 class Prober:
@@ -190,7 +111,7 @@ class Prober:
         """In a forked child: the parent's jobs do not run here, and what hangs there does not hang here."""
         self._lock = threading.Lock()
         self._closing = threading.Event()
-        self._queues: dict[StoreKey, _Queue] = {}
+        self._queues: dict[StoreKey, Queue] = {}
         self._hanging: list[OwnRequest] = []
 
     def close(self) -> None:
@@ -217,12 +138,12 @@ class Prober:
         """Look for unvisited pages at once, because the store has lost what was known of them."""
         self._queue(site).looked_at = -math.inf
 
-    def _queue(self, site: Site) -> _Queue:
+    def _queue(self, site: Site) -> Queue:
         queue = self._queues.get(site.store_key)
         if queue is None:
             if len(self._queues) >= MAX_SITES:
                 self._queues = {}
-            queue = self._queues.setdefault(site.store_key, _Queue())
+            queue = self._queues.setdefault(site.store_key, Queue())
         return queue
 
     # Asking
@@ -235,20 +156,35 @@ class Prober:
     def check(self, site: Site, paths: Iterable[str], times: int = CHECKS) -> None:
         """Have the next `ask` request decoded paths whose content is new so many times, if there is a background."""
         if self._queue(site).live is not None:
-            self._add(site, paths, _Asked(self._clock() + CHECK_PAUSE_SECONDS, times), MAX_CHECKED_PAGES)
+            self._add(site, paths, Asked(self._clock() + CHECK_PAUSE_SECONDS, times), MAX_CHECKED_PAGES)
 
     def ask(self, site: Site, paths: Iterable[str]) -> None:
-        """Request decoded paths soon, because their own answer decides what visitors' answers left open."""
-        queue = self._add(site, paths, _Asked(self._clock()), MAX_WAITING_PAGES)
+        """Request decoded paths soon, because their own answer decides what visitors' answers left open.
+
+        Without a background, another process may get the next request for the sitemap, so it is told, too.
+        """
+        queue, added = self._queue(site), self._add(site, paths, Asked(self._clock()), MAX_WAITING_PAGES)
         if queue.waiting and queue.live is not None:
             self._start_job(queue.live, site, queue)
+        elif added:
+            self._tell(site, [*dict.fromkeys([*self._told(site), *added])][:MAX_TOLD_PAGES])
 
-    def _add(self, site: Site, paths: Iterable[str], asked: _Asked, limit: int) -> _Queue:
-        queue = self._queue(site)
-        for path in paths:
-            if self.may_request(site, path):
-                queue.add(path, asked, limit)
-        return queue
+    def _add(self, site: Site, paths: Iterable[str], asked: Asked, limit: int) -> list[str]:
+        """Put those that may be requested into the queue, and return them."""
+        queue, added = self._queue(site), [path for path in paths if self.may_request(site, path)]
+        for path in added:
+            queue.add(path, asked, limit)
+        return added
+
+    def _told(self, site: Site) -> list[str]:
+        """The decoded paths that processes without a background left to whichever answers for the sitemap."""
+        with suppress(StoreError, ValueError, TypeError):
+            return list(map(str, json.loads(self._store.load(site.store_key, [_TOLD_RECORD]).get(_TOLD_RECORD, b"[]"))))
+        return []
+
+    def _tell(self, site: Site, paths: list[str]) -> None:
+        with suppress(StoreError):
+            self._store.save(site.store_key, {_TOLD_RECORD: json.dumps(paths).encode() if paths else None})
 
     def run(
         self, request: Request, site: Site, unvisited: Callable[[], list[str]], marked: Callable[[], list[str]]
@@ -265,9 +201,12 @@ class Prober:
             for path, failure in self._saved_failures(site).items():
                 if self.failure_of(site, path) is None:
                     self._failures.put((site.store_key, path), failure)
-            due += [path for path in unvisited() if self._is_due(site, path, now)]
+            if told := self._told(site):
+                self._tell(site, [])
+                self._add(site, told, Asked(now), MAX_WAITING_PAGES)
+            due += [path for path in unvisited() if self._is_due(site, path, now) and self.may_request(site, path)]
         for path in due:
-            queue.add(path, _Asked(now, is_unvisited=True), MAX_WAITING_PAGES)
+            queue.add(path, Asked(now, is_unvisited=True), MAX_WAITING_PAGES)
         if not (queue.waiting or queue.asked):
             return
         if request.wait_seconds is not None:
@@ -287,7 +226,7 @@ class Prober:
             if not job.has_failed:
                 return
 
-    def _is_look_due(self, request: Request, queue: _Queue, now: float) -> bool:
+    def _is_look_due(self, request: Request, queue: Queue, now: float) -> bool:
         """Whether to look for unvisited pages. In a test client, and in the `build` command, every request does."""
         if 0 <= now - queue.looked_at < ROUND_INTERVAL_SECONDS:
             return False
@@ -315,16 +254,16 @@ class Prober:
 
     # Requesting
 
-    def _start_job(self, request: Request, site: Site, queue: _Queue) -> _Job:
+    def _start_job(self, request: Request, site: Site, queue: Queue) -> Job:
         """The job that works off a queue."""
         with self._lock:
             if queue.job is None or queue.job.is_done:
                 self._closing.clear()
-                queue.job = _Job(self._clock())
+                queue.job = Job(self._clock())
                 run_in_background(partial(self._run_job, request, site, queue, queue.job))
             return queue.job
 
-    def _run_job(self, request: Request, site: Site, queue: _Queue, job: _Job) -> None:
+    def _run_job(self, request: Request, site: Site, queue: Queue, job: Job) -> None:
         try:
             self._work_behind(request, site, queue, job)
         except RuntimeError as error:  # the event loop of the request has ended
@@ -335,11 +274,11 @@ class Prober:
             job.is_done = True
             job.due_done.set()
 
-    def _running(self, request: Request, site: Site, queue: _Queue) -> RunningRequests:
+    def _running(self, request: Request, site: Site, queue: Queue) -> RunningRequests:
         """No requests yet, whose answers will be observed."""
 
         def on_response(response: CapturedResponse) -> None:
-            self._take(site, queue, queue.asked.pop(response.path, _Asked(response.at)), response)
+            self._take(site, queue, queue.asked.pop(response.path, Asked(response.at)), response)
 
         def on_failure(path: str, error: Exception) -> None:
             queue.asked.pop(path, None)
@@ -347,7 +286,7 @@ class Prober:
 
         return RunningRequests(request, site, self._hanging, on_response, on_failure)
 
-    def _work_within(self, request: Request, site: Site, queue: _Queue, seconds: float) -> None:
+    def _work_within(self, request: Request, site: Site, queue: Queue, seconds: float) -> None:
         """Request as many pages as a request has time for, on its own thread.
 
         A server with one thread is often killed while it waits for a page that hangs, and its replacement knows nothing
@@ -368,7 +307,7 @@ class Prober:
         queue.asked.clear()
         self._end_round(queue)
 
-    def _work_behind(self, request: Request, site: Site, queue: _Queue, job: _Job) -> None:
+    def _work_behind(self, request: Request, site: Site, queue: Queue, job: Job) -> None:
         """Request the pages of a queue in the background, so that the app is busy with them half of the time."""
         running = self._running(request, site, queue)
         while not self._closing.is_set() and (queue.waiting or running):
@@ -396,7 +335,7 @@ class Prober:
             running.settle()
         self._end_round(queue)
 
-    def _is_time_for(self, path: str, queue: _Queue, job: _Job, running: RunningRequests) -> bool:
+    def _is_time_for(self, path: str, queue: Queue, job: Job, running: RunningRequests) -> bool:
         """Wait until a page is due; whether it is, as far as is known: others may have become due meanwhile."""
         asked = queue.waiting.get(path)
         seconds = 0.0 if asked is None else asked.at - self._clock()
@@ -413,7 +352,7 @@ class Prober:
             return False
         return True
 
-    def _take(self, site: Site, queue: _Queue, asked: _Asked, response: CapturedResponse) -> None:
+    def _take(self, site: Site, queue: Queue, asked: Asked, response: CapturedResponse) -> None:
         """Observe a response, unless the app limits the rate of requests."""
         now, path = self._clock(), response.path
         later = next((str(value) for name, value in response.headers if name == "retry-after"), "")
@@ -423,33 +362,32 @@ class Prober:
             queue.waiting.setdefault(path, asked)  # it is requested again when the pause is over
         elif response.status == 403 and asked.is_unvisited:
             queue.refused.append(response)
-            if queue.is_paused(now):
-                self._settle_refused(queue, by_limiter=True)
-            elif len(queue.refused) >= MAX_REFUSED_IN_A_ROW:
-                queue.paused_until = now + ROUND_INTERVAL_SECONDS
-                self._settle_refused(queue, by_limiter=queue.has_answered)
+            if queue.is_paused(now) or len(queue.refused) >= MAX_REFUSED_IN_A_ROW:
+                self._settle_refused(queue, may_be_limiters=True)
         elif response.status not in OBSERVED_STATUSES:
             self._fail(site, path, f"got {response.status}")
         else:
-            self._settle_refused(queue, by_limiter=False)
-            queue.has_answered = True
+            self._settle_refused(queue, may_be_limiters=False)
+            queue.rows = 0
             self._answered(response)
             if asked.times > 1 and response.status == 200:
-                queue.waiting[path] = _Asked(now + CHECK_PAUSE_SECONDS, asked.times - 1)
+                queue.waiting[path] = Asked(now + CHECK_PAUSE_SECONDS, asked.times - 1)
 
-    def _end_round(self, queue: _Queue) -> None:
+    def _end_round(self, queue: Queue) -> None:
         """Decide about the last answers, if they were 403: they may be a limiter's if the app has limited the rate."""
-        self._settle_refused(queue, by_limiter=queue.has_answered and queue.paused_until > -math.inf)
+        self._settle_refused(queue, may_be_limiters=queue.paused_until > -math.inf)
 
-    def _settle_refused(self, queue: _Queue, *, by_limiter: bool) -> None:
-        """Request pages that a rate limiter refused again after the pause. Otherwise, observe that they answer 403."""
+    def _settle_refused(self, queue: Queue, *, may_be_limiters: bool) -> None:
+        """Request pages that a rate limiter refused again after a pause. Otherwise, observe that they answer 403."""
         refused, queue.refused = queue.refused, []
-        for response in refused:
-            if by_limiter:
-                at = self._clock() + ROUND_INTERVAL_SECONDS
-                queue.waiting.setdefault(response.path, _Asked(at, is_unvisited=True))
-                queue.has_answered = False
-            else:
+        if refused and may_be_limiters and queue.rows < len(LIMITER_PAUSES_SECONDS):
+            pause = LIMITER_PAUSES_SECONDS[queue.rows]
+            queue.paused_until = max(queue.paused_until, self._clock() + pause)
+            queue.rows += 1
+            for response in refused:
+                queue.waiting.setdefault(response.path, Asked(queue.paused_until, is_unvisited=True))
+        else:
+            for response in refused:
                 self._answered(response)
 
     def _answered(self, response: CapturedResponse) -> None:

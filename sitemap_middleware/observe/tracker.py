@@ -92,6 +92,7 @@ class TrackedPage:
         if captured.status != 200:  # the page that it answers with later may be another one
             tracker.sampler.forget(captured.page_key)
         elif parsed.media_type in HTML_TYPES and tracker.sampler.is_due(captured, parsed):
+            self._last = None  # this one is the last, and is recorded at its end
             return PassingResponse(tracker, captured, parsed.get_last("content-length"))
         tracker.buffer.record(captured)
         self._last, self._second = (status, captured.headers), now // 1.0

@@ -44,6 +44,7 @@ _COUNTERS: Final = (
 )
 _GAUGES: Final = (
     ("pending", "responses.pending", "{response}", "Responses that wait to be saved to the store"),
+    ("store_seconds", "store.duration", "s", "Time that the latest call of the store took"),
     ("last_flush_age_seconds", "last_flush.age", "s", "Time since all pending responses were last saved"),
     ("values_age_seconds", "values.age", "s", "Age of the oldest values when last used"),
     ("listed", "entries.listed", "{entry}", "Entries of the sitemap when last generated"),

@@ -57,6 +57,8 @@ class GuardedStore(Store):
             setattr(self, name, partial(self._call, name))
         self.failures: int = 0
         """How many calls of the store have failed."""
+        self.seconds: float = 0.0
+        """How long the latest call took."""
         self._store = store
         self._clock = clock
         self._outages: dict[str, _Outage] = {}
@@ -80,6 +82,8 @@ class GuardedStore(Store):
         except StoreError as error:
             self._on_failure(name, error, began)
             raise
+        finally:
+            self.seconds = self._clock() - began
         if self._outages and (ended := self._outages.pop(name, None)) is not None and ended is self._logged:
             self._logged = None
             log.warning("store available again after %d seconds", self._clock() - ended.since)

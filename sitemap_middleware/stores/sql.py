@@ -246,7 +246,10 @@ class SqlStore(ABC):
     def _write(
         self, cursor: Cursor, key: StoreKey, version: int, pages: Mapping[str, Page | None], limits: PageLimits
     ) -> set[str] | None:
-        text, state = self._state(cursor, key)
+        site, (text, state) = number_of(key), self._state(cursor, key)
+        if text is not None and state is NO_STATE:  # what cannot be decoded is absent
+            cursor.execute(self.query("DELETE FROM @site WHERE id = ?"), (site,))
+            text = None
         if state.version != version:
             return None
         rows = self._rows(cursor, key, pages) if state.parts else []
@@ -254,7 +257,6 @@ class SqlStore(ABC):
         plan = plan_write(state, pages, placed, limits)
         if not plan.saved and not plan.removed:
             return plan.refused
-        site = number_of(key)
         if not self._replace_state(cursor, site, text, plan.state.encode(key)):
             return None
         if not state.parts:  # of a state that could not be read

@@ -198,7 +198,7 @@ def test_images_that_the_app_refuses_or_excludes_are_on_no_page() -> None:
     site = SitemapMiddleware(
         app, base_url=BASE, store="memory://", images=True, clock=clock, exclude=["/template/<file>", "/internal/*"]
     )
-    for path in ("/page", "/refused/a.png") * 2:
+    for path in ("/page", "/refused/a.png") * 4:
         wsgi(site, RequestSpec(path, host="example.com"))
         site.flush()
         clock.pass_(8_000)

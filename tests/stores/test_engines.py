@@ -101,6 +101,15 @@ def test_a_page_that_cannot_be_decoded_is_absent_and_can_be_written_again(kept: 
     assert everything(kept.store) == {0: ["/a", "/b"]}
 
 
+def test_a_site_whose_state_cannot_be_decoded_can_be_written_again(tmp_path: Path) -> None:
+    store = open_store(f"sqlite:///{tmp_path / 'pages'}", "store")
+    write(store, page("/a"))
+    with sqlite3.connect(tmp_path / "pages") as database:
+        database.execute(f"UPDATE site_{SCHEMA_VERSION} SET state = CAST(state || x'ff' AS TEXT)")
+    write(store, page("/b"))
+    assert everything(store) == {0: ["/b"]}
+
+
 def test_processes_of_two_versions_work_side_by_side(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
     write(kept.store, page("/a"))
     with monkeypatch.context() as newer:

@@ -249,11 +249,11 @@ def test_answer_for_a_foreign_host_delists_nothing(protocol: str, answer: Any) -
     def view(seen: Seen) -> Any:
         if "sitemap-middleware" not in seen.headers.get("user-agent", ""):
             return "A page"
-        return 421 if seen.headers["host"] == HOST else refusal
+        return {HOST: 421, "internal.example": "A page"}.get(seen.headers["host"], refusal)
 
     app = site(protocol, view, "/", "/a", clock=clock)
-    fetch(protocol, app, "/a")
-    app.flush()
-    assert listed(protocol, app, host="evil.example") == ["/a"]
+    assert listed(protocol, app, host="internal.example") == ["/", "/a"]
     clock.pass_(60)
-    assert listed(protocol, app) == ["/a"]
+    assert listed(protocol, app, host="evil.example") == ["/", "/a"]
+    clock.pass_(60)
+    assert listed(protocol, app) == ["/", "/a"]

@@ -140,6 +140,39 @@ def test_failed_probe_is_repeated_later(protocol: str) -> None:
     assert pages_requested.log == ["/", "/slow", "/slow"]
 
 
+def end_leases(folder: Path) -> None:
+    """They end by the machine's clock."""
+    with sqlite3.connect(folder / "pages.sqlite3") as database:
+        (table,) = database.execute("SELECT name FROM sqlite_master WHERE name LIKE 'lease%'").fetchone()
+        database.execute(f"DELETE FROM {table}")
+
+
+def on_one_thread(app: Any, path: str) -> list[str]:
+    """What a server with one thread gets; the locs of a sitemap."""
+    answer = wsgi(lambda environ, start: app({**environ, "wsgi.multithread": False}, start), RequestSpec(path))
+    return locs(answer.body) if path == "/sitemap.xml" else []
+
+
+def test_what_one_visitor_was_shown_is_not_listed_before_a_worker_asked(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"store": f"sqlite:///{tmp_path / 'pages.sqlite3'}", "clock": Clock(), "max_age": 0}
+    one, two = (
+        site("wsgi", {"/": Page(), "/menu": Page(), "/posts/{slug}": Page(403)}, learn="/posts/<slug>", **options)[0]
+        for _ in range(2)
+    )
+    assert on_one_thread(one.app, "/sitemap.xml") == on_one_thread(two.app, "/sitemap.xml")
+    one.pages |= {"/posts/{slug}": Page(), "/menu": Page(403)}  # to a visitor with a header that nobody knows
+    for path in ("/posts/secret", "/menu"):
+        on_one_thread(one.app, path)
+    one.app.flush()
+    two.pages |= {"/menu": Page(403)}
+    options["clock"].pass_(ROUND_INTERVAL_SECONDS)
+    end_leases(tmp_path)
+    for _ in range(2):  # the second has what the first one asked
+        listed = on_one_thread(two.app, "/sitemap.xml")
+        options["clock"].pass_(1)
+    assert listed == [f"{LOCAL}/"]
+
+
 @BOTH
 def test_one_process_probes_for_all_that_share_a_store(protocol: str, tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path / 'pages.sqlite3'}"
@@ -153,9 +186,7 @@ def test_one_process_probes_for_all_that_share_a_store(protocol: str, tmp_path: 
     repeated = []
     for _ in range(4):  # processes that begin later
         clock.pass_(RETRY_SECONDS)
-        with sqlite3.connect(tmp_path / "pages.sqlite3") as database:  # leases end by the machine's clock
-            (table,) = database.execute("SELECT name FROM sqlite_master WHERE name LIKE 'lease%'").fetchone()
-            database.execute(f"DELETE FROM {table}")
+        end_leases(tmp_path)
         later, asked = site(protocol, {"/": Page(404), "/about": Page(500)}, store=store, clock=clock)
         later.request("/sitemap.xml")
         repeated += asked.log
@@ -242,16 +273,16 @@ def test_a_rate_limit_ends_the_round_and_takes_no_page_out(status: int) -> None:
     assert len(locs(wsgi(site, RequestSpec("/sitemap.xml")).body)) == 20
 
 
-@pytest.mark.parametrize(("allowed", "listed"), [(3, 20), (0, 0)], ids=["a strict limiter", "no limiter"])
-def test_a_row_of_403_is_a_limiters_if_the_app_answers_others(allowed: int, listed: int) -> None:
+@pytest.mark.parametrize(("allowed", "window", "listed"), [(3, 60, 20), (8, 3600, 20), (0, 60, 0)])
+def test_a_row_of_403_is_a_limiters_if_the_app_answers_others(allowed: int, window: int, listed: int) -> None:
     app, asked, clock = flask.Flask("limited", static_folder=None), list[str](), Clock()
     answered: dict[float, int] = {}
 
     def page() -> tuple[str, int]:
         asked.append(flask.request.path)
-        minute = clock() // ROUND_INTERVAL_SECONDS
-        answered[minute] = answered.get(minute, 0) + 1
-        return ("page", 200) if answered[minute] <= allowed else ("", 403)
+        now = clock() // window
+        answered[now] = answered.get(now, 0) + 1
+        return ("page", 200) if answered[now] <= allowed else ("", 403)
 
     for number in range(20):
         app.add_url_rule(f"/{number:02}", f"page {number}", page)
