@@ -167,7 +167,7 @@ class Prober:
         if queue.waiting and queue.live is not None:
             self._start_job(queue.live, site, queue)
         elif added:
-            self._tell(site, [*dict.fromkeys([*self._told(site), *added])][:MAX_TOLD_PAGES])
+            self._tell(site, added)
 
     def _add(self, site: Site, paths: Iterable[str], asked: Asked, limit: int) -> list[str]:
         """Put those that may be requested into the queue, and return them."""
@@ -182,9 +182,10 @@ class Prober:
             return list(map(str, json.loads(self._store.load(site.store_key, [_TOLD_RECORD]).get(_TOLD_RECORD, b"[]"))))
         return []
 
-    def _tell(self, site: Site, paths: list[str]) -> None:
+    def _tell(self, site: Site, paths: Iterable[str]) -> None:
+        told = [*dict.fromkeys([*self._told(site), *paths])][:MAX_TOLD_PAGES]
         with suppress(StoreError):
-            self._store.save(site.store_key, {_TOLD_RECORD: json.dumps(paths).encode() if paths else None})
+            self._store.save(site.store_key, {_TOLD_RECORD: json.dumps(told).encode()})
 
     def run(
         self, request: Request, site: Site, unvisited: Callable[[], list[str]], marked: Callable[[], list[str]]
@@ -202,7 +203,8 @@ class Prober:
                 if self.failure_of(site, path) is None:
                     self._failures.put((site.store_key, path), failure)
             if told := self._told(site):
-                self._tell(site, [])
+                with suppress(StoreError):
+                    self._store.save(site.store_key, {_TOLD_RECORD: None})
                 self._add(site, told, Asked(now), MAX_WAITING_PAGES)
             due += [path for path in unvisited() if self._is_due(site, path, now) and self.may_request(site, path)]
         for path in due:
@@ -269,6 +271,7 @@ class Prober:
         except RuntimeError as error:  # the event loop of the request has ended
             log.debug("pages are not requested: %s", error)
             job.has_failed, queue.live = True, None
+            self._tell(site, list(queue.waiting))
         finally:
             queue.asked.clear()
             job.is_done = True

@@ -39,5 +39,5 @@ def create_app() -> FastAPI:
 
 
 app = create_app()
-app.add_middleware(SitemapMiddleware, learn="/posts/{slug}", verify=True)
+app.add_middleware(SitemapMiddleware, learn="/posts/{slug}")
 app.add_middleware(signing_asgi)

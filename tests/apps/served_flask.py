@@ -35,5 +35,5 @@ app = flask.Flask(__name__, static_folder=None)
 for path in (*STATIC, "/posts/<slug>"):
     app.add_url_rule(path, path, page)
 app.add_url_rule("/shops/<name>", "shops", shop)
-middleware = SitemapMiddleware(app.wsgi_app, learn="/posts/<slug>", verify=True)
+middleware = SitemapMiddleware(app.wsgi_app, learn="/posts/<slug>")
 app.wsgi_app = signing_wsgi(middleware)  # type: ignore[method-assign] # as Flask's docs do

@@ -38,6 +38,9 @@ AT_ONCE = 8
 A provider that hangs is taken to do so after more of them.
 """
 
+UNVERIFIED = {"SITEMAP_VERIFY": "0"}
+"""What visitors get is stored at once: nothing is requested first."""
+
 FLASK = "tests.apps.served_flask"
 FASTAPI = "tests.apps.served_fastapi"
 UVICORN = ("--worker-class", "uvicorn_worker.UvicornWorker")
@@ -247,7 +250,7 @@ def test_workers_serve_one_sitemap_through_restarts_and_stop_at_once(name: str, 
     ],
 )
 def test_terminated_server_saves_what_was_seen_and_exits_as_before(name: str, status: int, tmp_path: Path) -> None:
-    with SERVERS[name][0](tmp_path) as server:
+    with SERVERS[name][0](tmp_path, **UNVERIFIED) as server:
         all_answer(server, 1 if name.startswith("uvicorn") else 2)
         visit(server, 1)
         assert server.stop(signal.SIGTERM) == status
@@ -274,7 +277,7 @@ def test_values_that_hang_hold_up_the_end_no_longer_than_they_are_waited_for(nam
 @each(("gunicorn sync", "uvicorn --workers"), "gunicorn sync")
 def test_killed_server_loses_at_most_two_seconds(name: str, tmp_path: Path) -> None:
     launch, _ = SERVERS[name]
-    with launch(tmp_path) as server:
+    with launch(tmp_path, **UNVERIFIED) as server:
         visit(server)
         until(lambda: stored_paths(tmp_path) >= set(VISITED), 2 + AT_ONCE)  # of itself: nobody asks for a sitemap
         visit(server)
