@@ -108,6 +108,8 @@ class Ingester:
         """When a site's own Host was last requested."""
         self._checked = BoundedCache[PageKey, tuple[int, float]](MAX_CHECKED_PAGES)
         """The content that the middleware's last request for a page got, and when."""
+        self._asked_at = BoundedCache[PageKey, float](MAX_CHECKED_PAGES)
+        """When a page that a visitor was shown was last to be requested."""
         self._doubted = BoundedCache[PageKey, _Doubt](MAX_CHECKED_PAGES)
         """The last doubtful answer for each page that was news."""
         self._cleaner = Cleaner(self.store, self.options.max_age_days)
@@ -262,9 +264,10 @@ class Ingester:
             if response.is_doubtful:
                 counts, is_asked = self._doubtful_evidence(response, observation, page)
             elif _is_shown(response, observation):
-                is_asked = self._may_ask(response) and (page is None or not is_listable(page))
+                is_new = self._may_ask(response) and (page is None or not is_listable(page))
                 # Others than those that `values` may name count once an own request got them.
-                counts = None if is_asked and not (page is None and observation.may_be_provided) else observation
+                counts = None if is_new and not (page is None and observation.may_be_provided) else observation
+                is_asked = is_new and self._is_to_be_asked(response)
             if is_asked:
                 asks.append(response.path)
             if counts is not None:
@@ -306,6 +309,14 @@ class Ingester:
         if not may_be_listed and (page is not None or (observation.learned and not observation.may_be_provided)):
             return None, False  # it is not listed
         return (counts if is_news and before is may_be_listed else None), is_news
+
+    def _is_to_be_asked(self, response: CapturedResponse) -> bool:
+        """Whether a page that a visitor was shown is to be requested: once a minute, if it is refused to strangers."""
+        asked_at = self._asked_at.get(response.page_key)
+        if asked_at is not None and 0 <= response.at - asked_at < CONFIRMATION_SECONDS:
+            return False
+        self._asked_at.put(response.page_key, response.at)
+        return True
 
     def _was_got(self, response: CapturedResponse) -> bool:
         """Whether an own request got a page lately, and may ask for it again."""

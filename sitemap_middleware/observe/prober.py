@@ -24,6 +24,7 @@ from ..http.messages import (
     Request,
     retry_after_seconds,
 )
+from ..http.urls import quote_path
 from ..models import Site, StoreKey
 from ..stores.base import Store
 from ..util import BoundedCache, WorkerId, reset_after_fork, run_in_background
@@ -65,9 +66,10 @@ LIMITER_PAUSES_SECONDS: Final = (60, 60 * 60)
 
 MAX_WAITING_PAGES: Final = 10_000
 MAX_TOLD_PAGES: Final = 1000
+TAKEN_PAGES: Final = 50
 MAX_CHECKED_PAGES: Final = 256
-"""Pages of one site that may wait, those of them that other processes are told of, and those whose content is new.
-Others must be visited again."""
+"""Pages of one site that may wait, those of them that other processes are told of and take at a time, and those whose
+content is new. Others must be visited again."""
 
 MAX_SITES: Final = 1000
 """Sites with a queue. If there are more, all are forgotten."""
@@ -75,6 +77,8 @@ MAX_SITES: Final = 1000
 _ROUND_LEASE: Final = "verify"
 _FAILURES_RECORD: Final = "failed"
 _TOLD_RECORD: Final = "asked"
+_UNREADABLE: Final = (ValueError, TypeError, AttributeError, OverflowError, RecursionError)
+"""What reading a damaged record may raise."""
 
 
 class _Failure(NamedTuple):
@@ -178,8 +182,9 @@ class Prober:
 
     def _told(self, site: Site) -> list[str]:
         """The decoded paths that processes without a background left to whichever answers for the sitemap."""
-        with suppress(StoreError, ValueError, TypeError):
-            return list(map(str, json.loads(self._store.load(site.store_key, [_TOLD_RECORD]).get(_TOLD_RECORD, b"[]"))))
+        with suppress(StoreError, *_UNREADABLE):
+            told = json.loads(self._store.load(site.store_key, [_TOLD_RECORD]).get(_TOLD_RECORD, b"[]"))
+            return [path for path in told if isinstance(path, str) and quote_path(path) is not None]
         return []
 
     def _tell(self, site: Site, paths: Iterable[str]) -> None:
@@ -203,9 +208,10 @@ class Prober:
                 if self.failure_of(site, path) is None:
                     self._failures.put((site.store_key, path), failure)
             if told := self._told(site):
+                left = told[TAKEN_PAGES:]  # if this process dies, others request these
                 with suppress(StoreError):
-                    self._store.save(site.store_key, {_TOLD_RECORD: None})
-                self._add(site, told, Asked(now), MAX_WAITING_PAGES)
+                    self._store.save(site.store_key, {_TOLD_RECORD: json.dumps(left).encode() if left else None})
+                self._add(site, told[:TAKEN_PAGES], Asked(now), MAX_WAITING_PAGES)
             due += [path for path in unvisited() if self._is_due(site, path, now) and self.may_request(site, path)]
         for path in due:
             queue.add(path, Asked(now, is_unvisited=True), MAX_WAITING_PAGES)
@@ -271,7 +277,7 @@ class Prober:
         except RuntimeError as error:  # the event loop of the request has ended
             log.debug("pages are not requested: %s", error)
             job.has_failed, queue.live = True, None
-            self._tell(site, list(queue.waiting))
+            self._tell(site, [*queue.asked, *queue.waiting])
         finally:
             queue.asked.clear()
             job.is_done = True
@@ -410,7 +416,7 @@ class Prober:
     def _saved_failures(self, site: Site) -> dict[str, _Failure]:
         """The failures of the last day by decoded path, whichever process found them."""
         now = self._clock()
-        with suppress(StoreError, ValueError, TypeError, AttributeError):
+        with suppress(StoreError, *_UNREADABLE):
             record = self._store.load(site.store_key, [_FAILURES_RECORD]).get(_FAILURES_RECORD, b"{}")
             return {
                 path: _Failure(str(reason), int(times), float(at))

@@ -78,14 +78,14 @@ class Queue:
         return bool(self.asked) or any(asked.at <= now for asked in self.waiting.copy().values())
 
     def next_path(self, now: float) -> str:
-        """The path to request next: pages in doubt come first, and unvisited ones when no other is due.
+        """The path to request next: unvisited pages come first, as strangers can have any number of others asked.
 
         Empty if none waits by now: another thread may work off the queue within a request.
         """
         waiting = self.waiting.copy()  # of up to 10,000 pages: a key for each of them would take milliseconds
-        due = (path for path, asked in waiting.items() if asked.at <= now and not asked.is_unvisited)
-        unvisited = (path for path, asked in waiting.items() if asked.at <= now)
-        return next(due, "") or next(unvisited, "") or min(waiting, key=lambda path: waiting[path].at, default="")
+        unvisited = (path for path, asked in waiting.items() if asked.at <= now and asked.is_unvisited)
+        due = (path for path, asked in waiting.items() if asked.at <= now)
+        return next(unvisited, "") or next(due, "") or min(waiting, key=lambda path: waiting[path].at, default="")
 
     def take(self, path: str) -> Asked | None:
         """Note that a path is being requested; None if it waits for that no more."""
