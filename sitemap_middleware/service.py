@@ -242,6 +242,7 @@ class SitemapService(ServiceInspection):
     def _learn_again(self, site: Site) -> None:
         """Learn again what the store has lost of a site."""
         self.tracker.sampler.forget_all()
+        self._ingester.forget_asked()
         self.prober.forget(site)
 
     # The end of a process

@@ -108,8 +108,7 @@ class Ingester:
         """When a site's own Host was last requested."""
         self._checked = BoundedCache[PageKey, tuple[int, float]](MAX_CHECKED_PAGES)
         """The content that the middleware's last request for a page got, and when."""
-        self._asked_at = BoundedCache[PageKey, float](MAX_CHECKED_PAGES)
-        """When a page that a visitor was shown was last to be requested."""
+        self.forget_asked()
         self._doubted = BoundedCache[PageKey, _Doubt](MAX_CHECKED_PAGES)
         """The last doubtful answer for each page that was news."""
         self._cleaner = Cleaner(self.store, self.options.max_age_days)
@@ -309,6 +308,11 @@ class Ingester:
         if not may_be_listed and (page is not None or (observation.learned and not observation.may_be_provided)):
             return None, False  # it is not listed
         return (counts if is_news and before is may_be_listed else None), is_news
+
+    def forget_asked(self) -> None:
+        """Forget which pages were to be requested, because the store has lost what was known of them."""
+        self._asked_at = BoundedCache[PageKey, float](MAX_CHECKED_PAGES)
+        """When a page that a visitor was shown was last to be requested."""
 
     def _is_to_be_asked(self, response: CapturedResponse) -> bool:
         """Whether a page that a visitor was shown is to be requested: once a minute, if it is refused to strangers."""
