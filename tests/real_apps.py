@@ -63,12 +63,9 @@ class App:
 
 
 APPS = {
-    "changedetection.io": App("changedetection_site", ("changedetection.io==0.60.10",)),
     "Calibre-Web": App("calibreweb_site", ("calibreweb==0.6.27",)),
-    "I Hate Money": App("ihatemoney_site", ("ihatemoney==7.2.1",), asking=frozenset({"/"})),
     "An Otter Wiki": App("otterwiki_site", ("otterwiki==2.26.1",), sitemap="/pages.xml"),
     "MoinMoin": App("moin_site", ("moin==2.0.0b5",)),
-    "bepasty": App("bepasty_site", ("bepasty==1.2.2",), asking=frozenset({"/", "/+list"})),
     "Wagtail": App("wagtail_site", ("wagtail==8.0.1",)),
 }
 

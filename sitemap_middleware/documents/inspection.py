@@ -15,7 +15,7 @@ from ..listing.candidates import SiteSnapshot
 from ..listing.entries import EntryBuilder
 from ..listing.evaluated_urls import EvaluatedUrl, PageChange, evaluated_urls
 from ..listing.explain import explain
-from ..listing.policy import EvaluationContext
+from ..listing.policy import ROBOTS_TXT_REASON, EvaluationContext
 from ..listing.route_report import RouteReport, route_report
 from ..models import Site
 from ..observe.ingest import Ingester
@@ -81,7 +81,7 @@ class ServiceInspection:
     def _explain(self, path: str, snapshot: SiteSnapshot) -> Explanation:
         explanation = explain(self._entries, self.evaluation_context(snapshot), self.options.media_types, path)
         if path == ROBOTS_PATH:
-            return Explanation(path, explanation.loc, False, "it is robots.txt, which is no page")
+            return Explanation(path, explanation.loc, False, ROBOTS_TXT_REASON)
         if snapshot.table.has_explicit_route(path):
             return explanation
         if self.sitemap_handler.is_document(path) or path == self.options.feed:

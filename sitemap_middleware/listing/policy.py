@@ -27,6 +27,7 @@ _UNREAD_REASON: Final = "its HTML was not read yet, and may say noindex"
 _PROVIDED: Final = Verdict(True, "the values of its route include it, and no response forbids it")
 _IN_SECTION: Final = Verdict(True, "the option sections includes it")
 
+ROBOTS_TXT_REASON: Final = "it is robots.txt, which is no page"
 ROBOTS_REASON: Final = "the app's robots.txt disallows it"
 UNANSWERED: Final = "it has not answered with a page yet"
 OTHER_SLASH: Final = "it is a page under the other slash"
@@ -88,7 +89,7 @@ class ListingPolicy:
         if path == options.path:
             return Verdict(False, "it is the sitemap itself")
         if path == ROBOTS_PATH:
-            return Verdict(False, "it is for crawlers, and no page")
+            return Verdict(False, ROBOTS_TXT_REASON)
         if options.report is not None and (path == options.report or path.startswith(f"{options.report}/")):
             return Verdict(False, "it is the sitemap's report")
         if route.internal and options.include.find(path, route.path) is None:

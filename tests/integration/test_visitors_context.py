@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from contextvars import ContextVar, copy_context
 from datetime import date
 from typing import Any
@@ -15,6 +16,7 @@ from ..support.sample_sites import Page, SampleSite
 from ..support.wire import DRIVERS, RequestSpec
 
 visitor: ContextVar[str] = ContextVar("visitor", default="public")
+of_thread = threading.local()
 
 
 def rows() -> list[dict[str, str]]:
@@ -42,7 +44,8 @@ async def async_section() -> Any:
 
 
 def modified() -> date:
-    return date(2020, 1, 1) if visitor.get() == "public" else date(2021, 1, 1)
+    is_public = visitor.get() == "public" and not hasattr(of_thread, "visitor")
+    return date(2020, 1, 1) if is_public else date(2021, 1, 1)
 
 
 def site(protocol: str, values: Any, **options: Any) -> SampleSite:
@@ -57,7 +60,11 @@ def signed_in(protocol: str, app: Any) -> Any:
     def wsgi(environ: Any, start_response: Any) -> Any:
         context = copy_context()  # the test's own stays as it is
         context.run(visitor.set, "draft-of-alice")
-        return context.run(app, environ, start_response)
+        of_thread.visitor = "alice"
+        try:
+            return context.run(app, environ, start_response)
+        finally:
+            del of_thread.visitor
 
     async def asgi(scope: Any, receive: Any, send: Any) -> None:
         visitor.set("draft-of-alice")

@@ -287,6 +287,18 @@ def test_two_workers_have_equal_documents(tmp_path: Path, monkeypatch: pytest.Mo
         assert (first.body, first.headers) == (second.body, second.headers), path
 
 
+def test_values_show_within_max_age_whichever_worker_read_them_last(tmp_path: Path) -> None:
+    items, clock = ["a"], Clock(NOW)
+    one, two = (Shop(lambda: items, SQLiteStore(tmp_path / "a"), max_age=300, clock=clock) for _ in range(2))
+    for shop, seconds in ((one, 0), (two, 290)):
+        clock.pass_(seconds)
+        shop.get()
+    items.append("b")
+    clock.pass_(11)
+    for shop in (one, two):
+        until(lambda shop=shop: b"/b<" in shop.get().body)
+
+
 def test_equal_entries_have_equal_etags_in_stores_of_their_own() -> None:
     shops = [Shop(numbered(10)) for _ in range(2)]
     assert len({header(shop.get(), "etag") for shop in shops}) == 1

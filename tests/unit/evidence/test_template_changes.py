@@ -106,6 +106,16 @@ def test_the_same_edit_of_several_pages_days_apart_dates_each() -> None:
     assert dated([*pages, *calm(40)], 1) == (51, 55)
 
 
+@pytest.mark.parametrize("back", [0, 1, 2])
+def test_a_few_that_change_back_take_no_date_of_the_others(back: int) -> None:
+    pages = []
+    for n in range(12):
+        own, sold = number(n), n * 24 + 50
+        ends = [(own + FRAME, n * 24 + 399), (own, n * 24 + 400), (own, 900)] if n < back else [(own + FRAME, 900)]
+        pages.append(page((own, 1), (own, sold - 1), (own + FRAME, sold), *ends))
+    assert sum(dated([*pages, *calm(40)], n) is not None for n in range(back, 12)) >= 10
+
+
 @pytest.mark.parametrize("own_routes", [False, True], ids=["one route", "routes of their own"])
 def test_edits_during_a_layout_change_are_dated(own_routes: bool) -> None:
     """A template of a few pages does not discredit changes of other pages at the same moment."""

@@ -17,8 +17,10 @@ from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.evidence.dates import w3c_from_timestamp
+from sitemap_middleware.models import StoreKey
 from sitemap_middleware.observe import prober
 from sitemap_middleware.observe.prober import CHECKS, RETRY_SECONDS, ROUND_INTERVAL_SECONDS
+from sitemap_middleware.stores.sqlite import MemoryStore
 
 from ...support.documents import entries, locs
 from ...support.sample_sites import Clock, Page, SampleSite
@@ -171,6 +173,27 @@ def test_what_one_visitor_was_shown_is_not_listed_before_a_worker_asked(tmp_path
         listed = on_one_thread(two.app, "/sitemap.xml")
         options["clock"].pass_(1)
     assert listed == [f"{LOCAL}/"]
+
+
+@pytest.mark.parametrize("name", ["asked", "failed"])
+@pytest.mark.parametrize(
+    "record", [b"\xff", b"[" * 200_000, b"null", b'{"/about":["x",1e999,1750000000]}', b'["/p/\\ud800", 5, "about"]']
+)
+def test_a_damaged_record_of_pages_is_absent(name: str, record: bytes) -> None:
+    store = MemoryStore()
+    sample, asked = site("wsgi", {"/": Page(), "/about": Page()}, store=store)
+    store.save(StoreKey("loopback:http/"), {name: record})
+    assert on_one_thread(sample.app, "/sitemap.xml") == [f"{LOCAL}/", f"{LOCAL}/about"]
+    assert sorted(asked.log) == ["/", "/about"]
+
+
+@BOTH
+def test_what_strangers_have_asked_waits_for_static_pages(protocol: str) -> None:
+    sample, asked = site(protocol, {"/": Page(), "/about": Page(), "/posts/{slug}": Page()}, learn="/posts/*")
+    sample.app.service.prober.ask(sample.app.service.site_resolver.default_site(), ["/posts/1", "/posts/2"])
+    sample.request("/sitemap.xml")
+    join_threads("sitemap-background")
+    assert asked.log.index("/about") < asked.log.index("/posts/{slug}")
 
 
 @BOTH
