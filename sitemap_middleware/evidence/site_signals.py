@@ -15,11 +15,11 @@ from typing import Final
 from ..models import Page
 from .dates import timestamp_of_w3c
 from .images_and_versions import common_images
-from .template_changes import TemplateChanges
+from .template_changes import FOREVER, TemplateChanges
 from .value_history import History, is_generated
 
 DEPLOYMENT_RULES: Final = ((60, 0.2), (5 * 60, 0.5))
-"""Dates of a deployment follow each other within so many seconds, and more than this share of the dated pages has one.
+"""Dates of a deployment follow each other within so many seconds, and this share of the dated pages seen since has one.
 
 A fifth is enough, because while workers see the pages move from one deployment's date to the next, neither date is that
 of most pages. A slow upload takes minutes from file to file, but then it is of most pages.
@@ -32,6 +32,9 @@ INSTALLATION_SECONDS: Final = 60
 
 Period = tuple[int, int]
 """A first and a last time, in POSIX seconds."""
+
+PageDates = tuple[Collection[int], int]
+"""The dates of a page, and when one of them was last seen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +69,7 @@ def site_signals(
 
     `files` are the modification times of the files that routes serve, and `installed` those of packages.
     """
-    dates: list[Collection[int]] = [{moment} for moment in files]
+    dates: list[PageDates] = [({moment}, FOREVER) for moment in files]
     contents: defaultdict[str, list[History]] = defaultdict(list)
     read: list[Page] = []
     for page in pages:
@@ -75,17 +78,22 @@ def site_signals(
         if page.status != 200:
             continue
         if page.last_modified_history and not is_generated(page.last_modified_history):
-            dates.append({run.value for run in page.last_modified_history})
+            dates.append(({run.value for run in page.last_modified_history}, _last_seen(page.last_modified_history)))
         elif page.stated_date:
-            dates.append({timestamp_of_w3c(page.stated_date)})
+            dates.append(({timestamp_of_w3c(page.stated_date)}, _last_seen(page.stated_date_history)))
         if page.content_history:
             contents[page.route].append(page.content_history)
     return SiteSignals(deployments(dates, installed), TemplateChanges(contents), common_images(read), until)
 
 
-def deployments(dates: Sequence[Collection[int]], installed: Collection[int] = ()) -> tuple[Period, ...]:
+def _last_seen(history: History) -> int:
+    return max((run.last for run in history), default=0)
+
+
+def deployments(dates: Sequence[PageDates], installed: Collection[int] = ()) -> tuple[Period, ...]:
     """The deployments that the dates of each page show, and the installations in which a page has a date."""
-    ordered = sorted((moment, page) for page, moments in enumerate(dates) for moment in moments)
+    ordered = sorted((moment, page) for page, (moments, _) in enumerate(dates) for moment in moments)
+    last_seen = sorted(seen for _, seen in dates)
     found: set[Period] = set()
     for moment in installed:
         first, last = moment - INSTALLATION_SECONDS, moment + INSTALLATION_SECONDS
@@ -98,7 +106,8 @@ def deployments(dates: Sequence[Collection[int]], installed: Collection[int] = (
             if end < len(ordered) and ordered[end][0] - ordered[end - 1][0] <= gap:
                 continue
             pages = {page for _, page in ordered[start:end]}
-            if len(pages) >= MIN_DEPLOYED_PAGES and len(pages) >= share * len(dates):
+            seen_since = len(dates) - bisect_left(last_seen, ordered[start][0])  # the others may still get the date
+            if len(pages) >= MIN_DEPLOYED_PAGES and len(pages) >= share * seen_since:
                 found.add((ordered[start][0], ordered[end - 1][0]))
             start = end
     return tuple(sorted(found))

@@ -37,8 +37,17 @@ def dated(path: str, value: int, *at: int, **more: object) -> Page:
 def test_dates_of_many_pages_that_follow_each_other_are_a_deployment(
     dates: list[int], found: list[tuple[int, int]]
 ) -> None:
-    assert deployments([{date} for date in dates]) == tuple(found)
-    assert deployments([{date, 10**9 + 10**6 * place} for place, date in enumerate(dates)]) == tuple(found)
+    assert deployments([({date}, NOW) for date in dates]) == tuple(found)
+    assert deployments([({date, 10**9 + 10**6 * place}, NOW) for place, date in enumerate(dates)]) == tuple(found)
+
+
+def test_a_deployment_shows_in_the_pages_that_were_seen_since() -> None:
+    before = [({5_000 + number * 9_000}, 400_000) for number in range(30)]
+    assert deployments([*before, *[({500_000}, 500_100)] * 3]) == ((500_000, 500_000),)
+    assert (
+        deployments([*before, *[({500_000}, 500_100)] * 3, *[({number * 9_000}, 500_100) for number in range(13)]])
+        == ()
+    )
 
 
 def test_a_page_that_failed_is_no_evidence() -> None:
