@@ -171,11 +171,6 @@ class PathBuilder:
         return replace(self, leads_here=lambda path: self.leads_here(path) and is_free(self.prefix + path))
 
 
-def is_one_of(host: str, hosts: Collection[str]) -> bool:
-    """Whether a host is one of these, some of which may stand for all subdomains, such as ``*.example.com``."""
-    return host in hosts or any(known.startswith("*") and host.endswith(known[1:]) for known in hosts)
-
-
 class HiddenReason(NamedTuple):
     """Why a route is not listed before a response shows that it is a page."""
 
@@ -194,9 +189,9 @@ class Route:
     endpoint: str
     static: bool = True
     host: str | None = None
-    """The only host it answers on; None for any host but those of `except_hosts`.
+    """The host it answers on; None for all hosts that no route names; ``*`` for all.
 
-    ``*.example.com`` stands for all subdomains that settings name by this pattern, but for those of `except_hosts`.
+    ``*.example.com`` stands for all subdomains that settings name by this pattern, and that no other route names.
     """
     settings: RouteSettings = NO_SETTINGS
     hidden: HiddenReason | None = None
@@ -207,8 +202,6 @@ class Route:
     """The modification time of the file it serves, in POSIX seconds."""
     not_learned_reason: str | None = None
     """Why its pages are not learned although its blueprint or router opts in, such as "it is a catch-all, so …"."""
-    except_hosts: tuple[str, ...] = ()
-    """Hosts for which other routes take all requests, so that none gets here."""
     defaults: tuple[tuple[str, str], ...] = ()
     """Parameters of its view that are not in its path, and their values."""
     builder: PathBuilder | None = field(default=None, compare=False, repr=False)
@@ -216,9 +209,7 @@ class Route:
 
     def answers_on(self, host: str | None) -> bool:
         """Whether requests for a host may get here. None stands for a host that no route names."""
-        if host is None or self.host == host:
-            return self.host == host
-        return (self.host is None or is_one_of(host, (self.host,))) and not is_one_of(host, self.except_hosts)
+        return self.host in (host, "*")
 
 
 class Page(NamedTuple):

@@ -99,7 +99,6 @@ class Position(NamedTuple):
         host: str | None = None,
         hidden: HiddenReason | None = None,
         internal: str | None = None,
-        except_hosts: tuple[str, ...] = (),
         defaults: Mapping[str, object] = MappingProxyType({}),
     ) -> Route:
         """A route of the app, whose template has no prefix yet.
@@ -118,7 +117,6 @@ class Position(NamedTuple):
             hidden,
             internal,
             not_learned_reason=not_learned_reason,
-            except_hosts=except_hosts,
             defaults=tuple((name, value) for name, value in defaults.items() if isinstance(value, str)),
             builder=builder() if merged.values and builder is not None else None,
         )

@@ -42,17 +42,18 @@ class RouteTable:
         `new_context` returns a context in which providers of named sections are called; None if they need none.
         """
         self.routes: tuple[Route, ...] = tuple(routes)
-        named_hosts = (host for route in self.routes for host in (route.host, *route.except_hosts))
-        self.hosts: frozenset[str] = frozenset(host for host in named_hosts if host)
-        """The hosts for which not the same routes answer as for all others."""
+        self.hosts: frozenset[str] = frozenset(route.host for route in self.routes if route.host)
+        """The hosts that routes name."""
         self._main_host = options.site and bare_host(options.site.host)
         self._static_routes = [route for route in self.routes if route.static]
         self._static: dict[str | None, dict[str, Route]] = {}
-        """Static routes by path, for each host that was asked for; None stands for all hosts that no route names."""
-        first: dict[tuple[str, str | None, tuple[str, ...]], Route] = {}
+        """Static routes by host and path."""
+        first: dict[tuple[str, str | None], Route] = {}
         for route in self.routes:  # of two that match alike the first answers
-            if not route.static:
-                first.setdefault((route.path, route.host, route.except_hosts), route)
+            if route.static:
+                self._static.setdefault(route.host, {}).setdefault(route.path, route)
+            else:
+                first.setdefault((route.path, route.host), route)
         self._parametrised = [*first.values()]
         self._provided = [(_start(route), route.builder, route) for route in self._parametrised if route.builder]
         self._sections = options.sections
@@ -80,7 +81,7 @@ class RouteTable:
                     self._named.setdefault(pattern.text, Route(pattern.text, "named by an option"))
                     continue
                 route = templates.get(pattern.text) or Route(pattern.text, "learned from traffic", static=False)
-                self._learned.append((pattern, replace(route, host=None, except_hosts=()), omits_secrets))
+                self._learned.append((pattern, replace(route, host="*"), omits_secrets))
         for route in self._parametrised:
             if route.settings.learn and not route.builder:
                 self._learned.append((Pattern(route.path), route, False))
@@ -89,20 +90,9 @@ class RouteTable:
 
     def static(self, site: Site) -> list[Route]:
         """The static routes of a site, one for each path."""
-        on_host = self._static_on(site.routed)
+        on_host = self._static.get(site.routed, {})
         named = self._named if self.is_main(site) else {}
         return [*on_host.values(), *(route for path, route in named.items() if path not in on_host)]
-
-    def _static_on(self, host: str | None) -> dict[str, Route]:
-        """The static routes that answer on a host, by path. Of two with one path the first answers."""
-        host = host if host in self.hosts else None
-        if host not in self._static:
-            on_host: dict[str, Route] = {}
-            for route in self._static_routes:
-                if route.answers_on(host):
-                    on_host.setdefault(route.path, route)
-            self._static[host] = on_host
-        return self._static[host]
 
     def is_main(self, site: Site) -> bool:
         """Whether patterns and sections of the options are about a site: its host is base_url's, or in no route."""
@@ -110,7 +100,7 @@ class RouteTable:
 
     def is_static(self, site: Site, path: str) -> bool:
         """Whether a site has a static route of a decoded path."""
-        return path in self._static_on(site.routed) or (path in self._named and self.is_main(site))
+        return path in self._static.get(site.routed, {}) or (path in self._named and self.is_main(site))
 
     def has_explicit_route(self, path: str) -> bool:
         """Whether the app has a static route of a decoded path, on any host."""
@@ -178,7 +168,7 @@ class RouteTable:
     def find_route(self, site: Site, path: str) -> Route | None:
         """The route whose page a decoded path is: static, or with a provider, or learned; None if there is none."""
         host = site.routed
-        known = self._static_on(host).get(path) or (self._named.get(path) if self.is_main(site) else None)
+        known = self._static.get(host, {}).get(path) or (self._named.get(path) if self.is_main(site) else None)
         if known is not None:
             return known
         for start, builder, provided in self._provided:
@@ -212,7 +202,7 @@ class RouteTable:
         """Sixteen bytes that are equal for tables with the same routes, settings and named paths."""
         routes = [
             (
-                route.host or route.except_hosts or None,
+                route.host,
                 route.path,
                 route.static,
                 route.builder is None,

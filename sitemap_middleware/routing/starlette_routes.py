@@ -7,12 +7,11 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial, reduce
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 from starlette.applications import Starlette
@@ -21,7 +20,7 @@ from starlette.routing import BaseRoute, Host, Mount, Router, compile_path, repl
 from starlette.routing import Route as StarletteRoute
 from starlette.staticfiles import StaticFiles
 
-from ..models import NO_SETTINGS, HiddenReason, PathBuilder, Route, RouteSettings, is_one_of
+from ..models import NO_SETTINGS, HiddenReason, PathBuilder, Route, RouteSettings
 from ..options.decorator import (
     ATTRIBUTE,
     endpoint_name,
@@ -56,11 +55,9 @@ def read_routes(app: Any, position: Position) -> Iterator[Route]:
     Routers try routes in order, so a static route whose path an earlier route takes is left out.
     """
     reading = _Reading(app, position)
-    elsewhere: tuple[str, ...] = ()
     for route, original in _flatten(getattr(app, "routes", None) or ()):
         try:
-            hosts = _hosts_of(original, position, elsewhere)
-            yield from _except(reading.routes_of(route, original, hosts), elsewhere)
+            yield from reading.routes_of(route, original)
         except Exception as error:  # an attribute of the app's own class, such as a lazy one, may raise anything
             kind = f"{type(route).__module__}.{type(route).__qualname__}"
             _warn_once(
@@ -69,11 +66,7 @@ def read_routes(app: Any, position: Position) -> Iterator[Route]:
                 kind,
                 type(error).__name__,
             )
-            continue
-        elsewhere += hosts
-        if position.host in elsewhere:  # all requests for the only host of this app get there
-            return
-    yield from _except(reading.frontend_pages(app), elsewhere)
+    yield from reading.frontend_pages(app)
 
 
 class _Reading:
@@ -84,18 +77,22 @@ class _Reading:
         self.app_settings: RouteSettings = merge_settings(settings_of(app), settings_of(getattr(app, "router", None)))
         self.included_routers = _IncludedRouters()
         self.earlier = _EarlierRoutes(position.prefix)
+        self._hosts: list[str] = []
+        """Those whose requests the Host routes take that were read so far."""
 
-    def routes_of(self, route: Any, original: Any, hosts: Iterable[str]) -> Iterator[Route]:
+    def routes_of(self, route: Any, original: Any) -> Iterator[Route]:
         """The routes that one route of an app stands for: itself, if it answers GET, or those of a mounted app."""
+        if self.position.host in self._hosts:
+            return  # all requests for the only host of this app get to an earlier route
         if isinstance(original, Host):
-            for host in hosts:
+            for host in self._hosts_of(original):
                 yield from self._below(self.position.below(route.app, host=host), original)
         elif isinstance(original, Mount):
-            if "{" not in route.path and not self.earlier.is_mounted(f"{route.path}/"):
+            if "{" not in route.path:
                 of_router = self.included_routers.settings(route.app, route.path)
                 routes = on_free_paths(self._mounted_routes(route), self.earlier.free_test())
                 yield from self._below(routes, original, of_router)
-            self.earlier.add(f"{route.path}/", route.path_regex, is_mount=True)
+            self.earlier.add(f"{route.path}/{{path}}", route.path_regex)
         elif getattr(route, "endpoint", None) is not None:
             yield from self._route(route, original)
 
@@ -106,10 +103,8 @@ class _Reading:
         if path is None or not (methods is None or "GET" in methods):
             return
         static = "{" not in path
-        is_taken = self.earlier.takes(path) if static else self.earlier.is_mounted(path)
-        if methods is None and isinstance(endpoint, type) and not hasattr(endpoint, "get"):
-            self.earlier.add(path, route.path_regex, answers=False)
-            return
+        is_taken = static and self.earlier.takes(path)
+        is_taken |= methods is None and isinstance(endpoint, type) and not hasattr(endpoint, "get")  # which answers 405
         own_settings = merge_settings(getattr(original, ATTRIBUTE, NO_SETTINGS), settings_of(endpoint))
         around = merge_settings(self.included_routers.settings(endpoint, path), self.app_settings)
         is_internal = getattr(endpoint, "__module__", None) == _INTERNAL_MODULE
@@ -129,6 +124,21 @@ class _Reading:
     def _below(self, routes: Iterator[Route], original: Any, of_router: RouteSettings = NO_SETTINGS) -> Iterator[Route]:
         """The routes of the app of a mount or a Host route, with the settings around it."""
         return with_outer_settings(self.earlier.reached(routes), settings_of(original), of_router, self.app_settings)
+
+    def _hosts_of(self, route: Host) -> Iterator[str]:
+        """The hosts whose requests a Host route takes: they never get to a later one.
+
+        Starlette matches the host in lower case and without its port. A route with a host pattern takes those known
+        hosts that match it. Hosts known only as subdomains are represented by ``*.example.com``.
+        """
+        hosts = self.position.known_hosts if "{" in route.host else (route.host.partition(":")[0].lower(),)
+        if self.position.host is not None:
+            hosts = (self.position.host,)
+        wildcards = tuple(host[1:] for host in self._hosts if host.startswith("*"))
+        for host in hosts:
+            if host not in self._hosts and not host.endswith(wildcards) and route.host_regex.match(host):
+                self._hosts.append(host)
+                yield host
 
     def _mounted_routes(self, mount: Any) -> Iterator[Route]:
         for layer in layers(mount.app):
@@ -157,33 +167,6 @@ def trusted_hosts(app: Any) -> tuple[str, ...]:
     return tuple(trusted)
 
 
-def _hosts_of(route: Any, position: Position, elsewhere: Collection[str]) -> tuple[str, ...]:
-    """The hosts whose requests a Host route takes, except those that an earlier one takes. Other routes take none.
-
-    Starlette matches the host in lower case and without its port. A route with a host pattern takes those known hosts
-    that match it. Hosts known only as subdomains are represented by ``*.example.com``.
-    """
-    if not isinstance(route, Host):
-        return ()
-    if position.host is not None:
-        hosts: tuple[str, ...] = (position.host,)
-    elif "{" in route.host:
-        hosts = position.known_hosts
-    else:
-        hosts = (route.host.partition(":")[0].lower(),)
-    return tuple(host for host in hosts if not is_one_of(host, elsewhere) and route.host_regex.match(host))
-
-
-def _except(routes: Iterator[Route], hosts: tuple[str, ...]) -> Iterator[Route]:
-    """Routes of an app that gets no requests for some hosts."""
-    for route in routes:
-        if not hosts:
-            yield route
-        elif route.host is None or not is_one_of(route.host, hosts):
-            is_for_many = route.host is None or route.host.startswith("*")
-            yield replace(route, except_hosts=route.except_hosts + hosts) if is_for_many else route
-
-
 def _paths(path: str, prefix: str, earlier: _EarlierRoutes) -> PathBuilder:
     regex, path_format, convertors = compile_path(path)
     is_free = earlier.free_test()
@@ -200,42 +183,26 @@ def _paths(path: str, prefix: str, earlier: _EarlierRoutes) -> PathBuilder:
     return PathBuilder(names=frozenset(convertors), prefix=prefix, write=write, leads_here=leads_here)
 
 
-class _Earlier(NamedTuple):
-    """A mount, or a route that takes the paths of others."""
-
-    start: str
-    """What its paths begin with."""
-    regex: re.Pattern[str]
-    is_mount: bool
-
-    def takes(self, path: str) -> bool:
-        return path.startswith(self.start) and self.regex.match(path) is not None
-
-
 class _EarlierRoutes:
     """The routes and mounts of one app that were read so far, with paths below its prefix."""
 
     def __init__(self, prefix: str) -> None:
         self._prefix = prefix
         self._static = set[str]()
-        """The paths of static routes. Of two static routes of one path the first answers, so none shadows another."""
-        self._others: list[_Earlier] = []
+        self._others: list[tuple[str, re.Pattern[str]]] = []
+        """Of those with parameters, and of mounts: what their paths begin with, and what they match."""
 
-    def add(self, template: str, regex: re.Pattern[str], *, is_mount: bool = False, answers: bool = True) -> None:
-        """Add a route or mount. A route that takes GET may answer it with 405."""
+    def add(self, template: str, regex: re.Pattern[str]) -> None:
+        """Add a route or mount."""
         start = template.partition("{")[0]
-        if start == template and answers and not is_mount:
+        if start == template:
             self._static.add(template)
         else:
-            self._others.append(_Earlier(start, regex, is_mount))
-
-    def is_mounted(self, path: str) -> bool:
-        """Whether a mount takes a path or template: no later route gets its requests."""
-        return any(earlier.is_mount and earlier.takes(path) for earlier in self._others)
+            self._others.append((start, regex))
 
     def takes(self, path: str) -> bool:
         """Whether a route or mount takes the path of a static route."""
-        return any(earlier.takes(path) for earlier in self._others)
+        return path in self._static or _is_taken(path, self._others)
 
     def free_test(self) -> Callable[[str], bool]:
         """Tells of a decoded path, with the prefix, whether none of the routes up to now takes it."""
@@ -243,13 +210,17 @@ class _EarlierRoutes:
 
         def is_free(path: str) -> bool:
             below = path.removeprefix(prefix)
-            return below not in static and not any(other.takes(below) for other in others)
+            return below not in static and not _is_taken(below, others)
 
         return is_free
 
     def reached(self, routes: Iterator[Route]) -> Iterator[Route]:
         """Routes of a mounted app without the static ones whose paths are taken."""
         return (route for route in routes if not (route.static and self.takes(route.path.removeprefix(self._prefix))))
+
+
+def _is_taken(path: str, others: Iterable[tuple[str, re.Pattern[str]]]) -> bool:
+    return any(path.startswith(start) and regex.match(path) is not None for start, regex in others)
 
 
 def _flatten(routes: Iterable[BaseRoute]) -> Iterator[tuple[Any, Any]]:

@@ -40,12 +40,10 @@ def read_routes(app: Any, position: Position) -> Iterator[Route]:
     dash = _dash_apps(views)
     for found in dash.values():
         yield from _dash_pages(found, position)
-    rules = [(rule, host) for rule in app.url_map.iter_rules() if (host := _host(app, rule)) is not None]
-    hosts = tuple(sorted({host for _, host in rules if host}))
-    for rule, host in rules:
+    for rule in app.url_map.iter_rules():
         if rule.build_only or rule.alias or rule.websocket or rule.redirect_to is not None or rule.endpoint in dash:
             continue
-        if rule.methods is not None and "GET" not in rule.methods:
+        if (rule.methods is not None and "GET" not in rule.methods) or (host := _host(app, rule)) is None:
             continue
         endpoint, view = rule.endpoint, views.get(rule.endpoint, rule.endpoint)
         own_settings = settings_of(view)
@@ -60,7 +58,6 @@ def read_routes(app: Any, position: Position) -> Iterator[Route]:
             host=host,
             hidden=_hidden_reason(view),
             internal=_internal_reason(view),
-            except_hosts=() if host else hosts,
             defaults=rule.defaults or {},
             builder=partial(_paths, app, rule, position.prefix) if "<" in rule.rule else None,
         )
