@@ -32,9 +32,6 @@ from ..util import WarnOnce
 from .framework_detection import get_attribute, layers
 from .route_discovery import NEEDS_QUERY, Position, media_type_reason, on_free_paths, with_outer_settings
 
-_INTERNAL_MODULE: Final = "fastapi.applications"
-"""FastAPI makes `/docs`, `/redoc` and `/openapi.json` in its own module."""
-
 MAX_FILES: Final = 50_000
 """Files read of one folder. The rest are not listed before they are visited."""
 
@@ -107,14 +104,12 @@ class _Reading:
         is_taken |= methods is None and isinstance(endpoint, type) and not hasattr(endpoint, "get")  # which answers 405
         own_settings = merge_settings(getattr(original, ATTRIBUTE, NO_SETTINGS), settings_of(endpoint))
         around = merge_settings(self.included_routers.settings(endpoint, path), self.app_settings)
-        is_internal = getattr(endpoint, "__module__", None) == _INTERNAL_MODULE
         found = self.position.route(
             path,
             endpoint_name(endpoint),
             own_settings,
             merge_settings(own_settings, around),
             hidden=_hidden_reason(route, original),
-            internal="it is FastAPI's own documentation of the API" if is_internal else None,
             builder=None if static else partial(_paths, path, self.position.prefix, self.earlier),
         )
         self.earlier.add(path, route.path_regex)

@@ -24,9 +24,6 @@ _API_MODULES: Final = ("flask_restx", "flask_restful")
 
 _RESOURCE: Final = HiddenReason("it is a resource of an API", is_declared=True)
 
-_RESTX_VIEWS: Final = ("render_doc", "render_root")
-"""Methods of Flask-RESTX's `Api` that are views: the documentation, and a 404 at the top of the API."""
-
 _DASH_LAYOUT: Final = "_dash-layout"
 """The end of the endpoint of a view that is a method of the Dash app."""
 
@@ -57,7 +54,6 @@ def read_routes(app: Any, position: Position) -> Iterator[Route]:
             settings,
             host=host,
             hidden=_hidden_reason(view),
-            internal=_internal_reason(view),
             defaults=rule.defaults or {},
             builder=partial(_paths, app, rule, position.prefix) if "<" in rule.rule else None,
         )
@@ -163,16 +159,9 @@ def _hidden_reason(view: Any) -> HiddenReason | None:
     """Why a view is not listed before a response shows that it is a page; None if it may be listed at once."""
     view_class = getattr(view, "view_class", None)
     resources = tuple(sys.modules[name].Resource for name in _API_MODULES if name in sys.modules)
-    return _RESOURCE if isinstance(view_class, type) and issubclass(view_class, resources) else None
-
-
-def _internal_reason(view: Any) -> str | None:
-    """Why a view is never a page of the site; None if it may be. A documentation of the app's own is a page."""
-    api = getattr(view, "__self__", None)
-    restx_api = getattr(sys.modules.get("flask_restx"), "Api", ())
-    if isinstance(api, restx_api) and view.__name__ in _RESTX_VIEWS and not api._doc_view:
-        return "it is Flask-RESTX's own documentation of the API"
-    return None
+    restx_api = getattr(sys.modules.get("flask_restx"), "Api", ())  # it makes views for its documentation, too
+    is_resource = isinstance(view_class, type) and issubclass(view_class, resources)
+    return _RESOURCE if is_resource or isinstance(getattr(view, "__self__", None), restx_api) else None
 
 
 def _dash_apps(views: Mapping[Any, Any]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from sitemap_middleware.routing.framework_detection import layers
 
 from ..support.documents import entries
 from ..support.sample_sites import listed
-from ..support.wire import DRIVERS, RequestSpec
+from ..support.wire import DRIVERS, RequestSpec, wsgi
 
 BASE = "http://testserver"
 
@@ -55,7 +55,7 @@ def test_resources_and_documentation_of_flask_restx_are_not_listed(verify: bool)
     shown, why = reasons(app, "/", "/items", "/more/", "/restful", verify=verify)
     assert shown == ["/about"]
     assert why == {
-        "/": "it is Flask-RESTX's own documentation of the API",
+        "/": "it is a resource of an API, and no response has shown that it is a page",
         "/items": "it is a resource of an API, and no response has shown that it is a page",
         "/more/": "it is a resource of an API, and no response has shown that it is a page",
         "/restful": "it is a resource of an API, and no response has shown that it is a page",
@@ -70,14 +70,18 @@ def test_an_api_in_a_blueprint_leaves_the_pages_beside_it() -> None:
     app.add_url_rule("/", "home", lambda: "<h1>Home</h1>")
     shown, why = reasons(app, "/api/doc")
     assert shown == ["/", "/about"]
-    assert why == {"/api/doc": "it is Flask-RESTX's own documentation of the API"}
+    assert why == {"/api/doc": "it is a resource of an API, and no response has shown that it is a page"}
 
 
-def test_a_documentation_that_the_developer_wrote_is_a_page() -> None:
+def test_a_documentation_that_the_developer_wrote_is_a_page_once_it_was_visited() -> None:
     app = site()
     api = flask_restx.Api(app)
     api.documentation(lambda: flask.Response("<h1>How to use our API</h1>"))
-    assert reasons(app)[0] == ["/", "/about"]
+    wrapped = SitemapMiddleware(app, base_url=BASE, store="memory://")
+    assert listed(wrapped) == ["/about"]
+    assert wsgi(wrapped, RequestSpec("/")).status == 200
+    wrapped.flush()
+    assert listed(wrapped) == ["/", "/about"]
 
 
 # Dash
