@@ -26,7 +26,7 @@ from .http.proxies import forwarded_hosts
 from .http.request_filter import COOKIE, FOREIGN_HOST, ignore_reason_of_line
 from .http.robots_parser import ROBOTS_PATH
 from .http.visitor_headers import IgnoreReason
-from .indexnow.sender import IndexNow
+from .indexnow import IndexNow
 from .listing.entries import EntryBuilder
 from .listing.policy import EvaluationContext, ListingPolicy
 from .listing.provider_reader import Providers

@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from ..http.urls import without_password
-from ..indexnow.queue import RECORD_NAME
+from ..indexnow import RECORD_NAME
 from ..listing.candidates import SiteSnapshot
 from ..listing.evaluated_urls import pages_as_csv
 from ..models import Site

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from ..evidence.dates import w3c_from_timestamp
 from ..evidence.page_verdict import UNLINKED, Explanation, observed_facts
-from ..indexnow.queue import RECORD_NAME, Queue, decoded_queue
+from ..indexnow import RECORD_NAME, Queue, decoded_queue
 from ..listing.evaluated_urls import COLUMNS, EvaluatedUrl, PageChange
 from ..listing.route_report import RouteReport
 from ..options.sources import Setting

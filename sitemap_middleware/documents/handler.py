@@ -14,7 +14,7 @@ from typing import Final
 from ..exceptions import StoreError
 from ..http.messages import DOCUMENT_SUFFIXES, NOINDEX_HEADER, Request, Response
 from ..http.robots_parser import DISALLOW_ALL, ROBOTS_PATH, RobotsRules
-from ..indexnow.sender import IndexNow
+from ..indexnow import IndexNow
 from ..models import Site
 from ..observe.buffer import ResponseBuffer
 from ..observe.refresh_marks import Refresher, RefreshMarks

@@ -10,7 +10,7 @@ from ..evidence.page_verdict import Explanation, Verdict
 from ..http import urls
 from ..http.messages import AsyncCollector
 from ..http.robots_parser import ROBOTS_PATH
-from ..indexnow.sender import IndexNow
+from ..indexnow import IndexNow
 from ..listing.candidates import SiteSnapshot
 from ..listing.entries import EntryBuilder
 from ..listing.evaluated_urls import EvaluatedUrl, PageChange, evaluated_urls

@@ -252,18 +252,6 @@ def test_a_key_that_only_some_servers_have_is_not_used(caplog: pytest.LogCapture
         assert site.engine.paths() == {"/items/spelt": 1}
 
 
-def test_a_refused_key_of_our_own_is_replaced_after_some_hours() -> None:
-    with told() as site:
-        refused = (403, '{"code": "UserForbiddedToAccessSite"}', {})
-        site.engine.script = [refused, refused]
-        site.items["spelt"] = None
-        site.step(times=24)
-        assert (site.engine.requests, site.state) == ([1], 5)
-        site.step(3600, times=24)
-        assert site.engine.paths() == {"/items/spelt": 1}
-        assert (site.engine.requests, site.state) == ([1, 1, 1], 3)
-
-
 def test_another_key_than_the_one_that_is_served_is_not_used() -> None:
     store = MemoryStore()
     with told(indexnow="0123abcd-KEY", store=store) as site:
@@ -402,20 +390,16 @@ def test_retry_after_is_obeyed(form: str, caplog: pytest.LogCaptureFixture) -> N
         assert site.engine.paths() == {"/items/spelt": 1}
 
 
-@pytest.mark.parametrize("bad", [1, 2])
-def test_urls_that_are_refused_do_not_hold_up_others(bad: int, caplog: pytest.LogCaptureFixture) -> None:
+def test_urls_that_are_refused_are_left_to_the_sitemap(caplog: pytest.LogCaptureFixture) -> None:
     with told() as site:
-        names = [f"n{number:02}" for number in range(40)]
-        site.items |= dict.fromkeys(names)
-        site.engine.bad = {f"{site.base}/items/{name}" for name in names[5 : 5 + bad]}
-        site.step(times=30)
-        assert site.engine.paths() == {
-            f"/items/{name}": 1 for name in names if f"{site.base}/items/{name}" not in site.engine.bad
-        }
+        site.engine.script = [(422, "", {})]
+        site.items["spelt"] = None
+        site.step(times=3)
         assert "IndexNow does not take http" in caplog.text
-        assert site.app.stats()["indexnow_pending"] == 0
-        assert max(len(times) for times in site.engine.tried.values()) <= 7
-        site.engine.check()
+        assert (site.engine.requests, site.app.stats()["indexnow_pending"]) == ([1], 0)
+        site.items["oat"] = int(site.clock())
+        site.step(times=3)
+        assert site.engine.paths() == {"/items/oat": 1}
 
 
 def test_a_burnt_key_stops_until_another_is_given(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

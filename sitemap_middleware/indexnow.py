@@ -1,30 +1,36 @@
-"""Sends notices of changes from a thread in the background: one worker at a time, and never while a request waits."""
+"""IndexNow: tells search engines which pages are new, changed or gone (https://www.indexnow.org/documentation).
+
+Notices are sent from a thread in the background: by one worker at a time, and never while a request waits. What is to
+be sent, and what was, is one record for each site, which only the worker with the lease writes. Each URL is noted
+before it is sent, and again when it was received. A worker that dies between has sent it or not; so it is sent again,
+but not within ten minutes, which IndexNow asks for.
+"""
 
 from __future__ import annotations
 
 import json
 import logging
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
 from http.client import HTTPException
-from secrets import token_hex
-from typing import Any, Final, NamedTuple
+from secrets import randbelow, token_hex
+from typing import Any, Final, Literal, NamedTuple
 from urllib.error import HTTPError
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
-from ..documents.changes import Change, PublicLocs
-from ..exceptions import StoreError
-from ..http.messages import PROBE_USER_AGENT, retry_after_seconds
-from ..http.robots_parser import RobotsRules
-from ..http.urls import loc_of, quote_path
-from ..models import Site
-from ..options.table import Options
-from ..stores.base import Store
-from ..util import FaultLog, ForkSafeLock, WarnOnce, WorkerId, resolve, run_in_background
-from .queue import RECORD_NAME, STATES, Queue, decoded_queue
+from .documents.changes import KEPT_SECONDS, Change, PublicLocs
+from .exceptions import StoreError
+from .http.messages import PROBE_USER_AGENT, retry_after_seconds
+from .http.robots_parser import RobotsRules
+from .http.urls import loc_of, quote_path
+from .models import Site
+from .options.table import Options
+from .stores.base import Store
+from .util import FaultLog, ForkSafeLock, WarnOnce, WorkerId, resolve, run_in_background
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
 
@@ -49,10 +55,146 @@ once."""
 LEASE_SECONDS: Final = 60
 """Longer than the requests take together between which the lease is extended."""
 
-RENEWAL_SECONDS: Final = 2 * 60 * 60
-"""The shortest time after which a refused key is replaced by another one."""
+MAX_URLS: Final = 10_000
+"""URLs that are kept, and so those of one request. If more wait, the oldest are left to the sitemap."""
+
+RECORD_NAME: Final = "indexnow"
+"""The name of the record, and of the lease."""
+
+REPEAT_SECONDS: Final = 10 * 60
+"""The shortest time between two notices of one URL."""
+
+MAX_RETRY_AFTER_SECONDS: Final = 24 * 60 * 60
+"""The longest pause that an engine can ask for."""
+
+MAX_PAUSE_SECONDS: Final = 6 * 60 * 60
+"""The longest pause after failures in a row."""
+
+State = Literal["unverified", "verifying", "good", "limited", "burnt"]
+"""The key is not surely public yet; it is, and no engine has confirmed it; all is well; the engine takes less; it
+refuses the key for ever."""
+
+STATES: Final[tuple[State, ...]] = ("unverified", "verifying", "good", "limited", "burnt")
+
 
 _OWN_KEY: Final = re.compile("[0-9a-f]{32}")
+
+
+class Notice(NamedTuple):
+    """What is to be told, or was told last, of one URL. Times are in POSIX seconds."""
+
+    at: float
+    """When the change was found, or the app named it."""
+    sent_at: int = 0
+    """When it was last sent; 0 if never."""
+    is_done: bool = False
+    """Whether that was received, or is not to be repeated."""
+    is_named: bool = False
+    """Whether the app named it, by `changed`."""
+
+
+@dataclass(slots=True)
+class Queue:
+    """The notices of a site, and what is known of its key."""
+
+    key: str
+    since: tuple[float, str]
+    """Changes up to this time, and of that second up to this URL, are not told."""
+    state: State = "unverified"
+    retry_at: int = 0
+    """Until when nothing is requested."""
+    failures: int = 0
+    """In a row."""
+    looked_at: int = 0
+    """When the sitemap was last brought up to date."""
+    notices: dict[str, Notice] = field(default_factory=dict)
+
+    def encoded(self) -> bytes:
+        """The stored form."""
+        fields = self.key, self.since, self.state, self.retry_at, self.failures, self.looked_at
+        return json.dumps([*fields, {url: notice[:] for url, notice in self.notices.items()}]).encode()
+
+    def add_changes(self, changes: Iterable[Change], now: int) -> None:
+        """Have the changes of the sitemap told that were not, and nothing more that it does not say by now.
+
+        What was told is known for as long as its change is kept: that may be absent only while a deployment rolls on.
+        """
+        latest = {change.loc: change for change in changes}
+        for url, notice in list(self.notices.items()):
+            kept = KEPT_SECONDS if url in latest or notice.is_done or notice.is_named else 0
+            if now - notice.sent_at >= max(kept, REPEAT_SECONDS) and now - notice.at >= kept:
+                del self.notices[url]
+        for url, change in latest.items():
+            if ((change.at, url) > self.since or url in self.notices) and self.is_news(url, change.happened_by):
+                self.add(url, change.at)
+
+    def is_news(self, url: str, at: float) -> bool:
+        """Whether a change of a URL that had happened by a time is to be told.
+
+        Who is told of a page asks for it after that: so that told of all before.
+        """
+        before = self.notices.get(url)
+        return before is None or not before.is_done or at >= before.sent_at
+
+    def add(self, url: str, at: float, *, is_named: bool = False) -> None:
+        """Have a change of a URL told, unless it is known."""
+        before = self.notices.get(url)
+        if before is None or before.at < at:
+            self.notices[url] = Notice(at, before.sent_at if before else 0, is_named=is_named)
+
+    def drop_oldest(self) -> None:
+        """Keep no more than `MAX_URLS`: those that changed last."""
+        extra = len(self.notices) - MAX_URLS
+        if extra > 0:
+            oldest = sorted(self.notices, key=lambda url: (self.notices[url].at, url))[:extra]
+            self.since = max((self.notices[oldest[-1]].at, oldest[-1]), self.since)
+            for url in oldest:
+                del self.notices[url]
+
+    def pending(self) -> int:
+        """How many URLs wait."""
+        return sum(not notice.is_done for notice in self.notices.values())
+
+    def due(self, now: int) -> list[str]:
+        """The URLs of the next request; none if nothing is to be sent now."""
+        return [
+            url
+            for url, notice in self.notices.items()
+            if not notice.is_done and not 0 <= now - notice.sent_at < REPEAT_SECONDS
+        ]
+
+    def note(self, urls: Sequence[str], sent_at: int, *, is_done: bool = False) -> None:
+        """Note that URLs are sent, and whether that is all."""
+        for url in urls:
+            self.notices[url] = self.notices[url]._replace(sent_at=sent_at, is_done=is_done)
+
+    def is_paused(self, now: int) -> bool:
+        """Whether nothing is to be requested now."""
+        return 0 < self.retry_at - now <= MAX_RETRY_AFTER_SECONDS  # a later time is that of a clock that was wrong
+
+    def pause(self, now: int, seconds: float = 0) -> None:
+        """Request nothing for so many seconds, and longer after each failure, by chance, not all sites at once."""
+        pause = min(REPEAT_SECONDS * 2**self.failures, MAX_PAUSE_SECONDS)
+        self.failures = min(self.failures + 1, 20)
+        self.retry_at = now + max(pause + randbelow(pause // 4), min(int(seconds), MAX_RETRY_AFTER_SECONDS))
+
+    def renew(self, key: str) -> None:
+        """Begin with another key; what waits is told under that."""
+        self.key, self.state, self.retry_at = key, "unverified", 0
+
+
+def decoded_queue(record: bytes | None, now: int) -> Queue:
+    """The queue in a record; an empty one, with a new key, if there is none."""
+    with suppress(ValueError, TypeError):
+        key, (at, url), state, retry_at, failures, looked_at, notices = json.loads(record or b"")
+        if state in STATES and isinstance(notices, Mapping):
+            rows = {
+                url: Notice(float(at), int(sent_at), bool(is_done), bool(is_named))
+                for url, (at, sent_at, is_done, is_named) in notices.items()
+            }
+            times = int(retry_at), int(failures), int(looked_at)
+            return Queue(str(key), (float(at), str(url)), state, *times, rows)
+    return Queue(token_hex(16), (now, "~"))  # no URL is later than that
 
 
 class Answer(NamedTuple):
@@ -229,17 +371,12 @@ class IndexNow:
     def _work(self, site: Site) -> None:
         queue = self._load(site)
         self._save(site, queue)
-        if queue.state == "burnt" and self._option_key is not None:
+        if queue.state == "burnt":
             self._warn_once(
                 "burnt",
                 'IndexNow refuses the key for ever, so nothing is sent: give a new one, such as indexnow="%s"',
                 token_hex(16),
             )
-        elif queue.state == "burnt":
-            self._warn_once("burnt", "IndexNow refuses the key for ever, and gets another one in some hours")
-            if not queue.is_paused(self.now()):
-                queue.renew(token_hex(16))
-                self._save(site, queue)
         elif not queue.is_paused(self.now()) and (queue.state != "unverified" or self._verify(site, queue)):
             self._look(site, queue)
             while self._has_turn(site) and (urls := queue.due(self.now())):
@@ -293,11 +430,11 @@ class IndexNow:
 
     def _send(self, site: Site, queue: Queue, urls: list[str]) -> bool:
         """Send some URLs, if everyone may hear of them now; whether further ones may be sent now."""
-        now, most = self.now(), queue.notices[urls[0]].most
+        now = self.now()
         notices = {url: queue.notices[url] for url in urls}  # what is only named may be anything until its page is seen
         since = {url: notice.at if notice.is_named else None for url, notice in notices.items()}
         public = self.public_locs(site, since, True)
-        queue.note(urls, now, most=most)  # what is not for everyone is looked at again in ten minutes
+        queue.note(urls, now)  # what is not for everyone is looked at again in ten minutes
         self._save(site, queue)  # before it is sent: if this process dies meanwhile, nobody repeats it at once
         urls = [url for url in urls if url in public]
         if not urls:
@@ -312,12 +449,10 @@ class IndexNow:
             queue.state, queue.failures, queue.retry_at = "good", 0, 0
             self.sent += len(urls)
         elif answer.status in (400, 422):
-            queue.note(urls, now, is_done=len(urls) == 1, most=max(1, len(urls) // 2))
-            if len(urls) == 1:
-                self._warn_once("invalid", "IndexNow does not take %s: %s", urls[0], _shown(answer))
+            queue.note(urls, now, is_done=True)
+            self._warn_once("invalid", "IndexNow does not take %s and what came with it: %s", urls[0], _shown(answer))
         elif is_refused and not is_unchecked:
             queue.state = "burnt"
-            queue.pause(now, RENEWAL_SECONDS)
         else:
             queue.pause(now, retry_after_seconds(answer.retry_after, now))
             if answer.status == 202 or is_unchecked:
