@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass, field, replace
 from datetime import date
@@ -78,14 +78,10 @@ class Provider:
     """The name of its section, if it is given by the option `sections` rather than to a route."""
     takes_base_url: bool = False
     """Whether it is called with the base URL of the site whose pages are wanted."""
-    examples: Callable[[], list[dict[str, Any]]] | None = None
-    """Set if its items may be pages of any route, as those of Django's `Sitemap` classes may.
-
-    It returns one item for each of the routes that the items were pages of when they were last read. Until they were
-    read, the provider's own routes match no path.
+    any_route: bool = False
+    """Whether its items may be pages of any route, as those of Django's `Sitemap` classes. Until they were read, its own
+    routes match no path.
     """
-    unrouted: Callable[[], Collection[str]] = tuple
-    """Returns decoded paths that its items named when they were last read, and that no route has."""
 
 
 class Version(NamedTuple):

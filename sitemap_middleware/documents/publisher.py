@@ -139,7 +139,7 @@ class Publisher:
         did. The static routes among their pages are rendered with what these say of them.
         """
         jobs = self.sitemap(site).jobs
-        if "routes" in jobs or not any(provider.examples for provider, _ in table.providers(site).values()):
+        if "routes" in jobs or not any(provider.any_route for provider, _ in table.providers(site).values()):
             return False
         job = jobs["routes"] = begin(partial(self.entries.complete_routes, site, table, request.async_collector))
         wait((job,), FIRST_WAIT_SECONDS)

@@ -155,7 +155,7 @@ class Explanation:
         if self.unlinked:
             lines.append(f"links: {UNLINKED}")
         provider = self.route and self.route.settings.values
-        name = provider.place if provider and provider.examples else "values"
+        name = provider.place if provider and provider.any_route else "values"
         lines += [f"{name}: {skipped}" for skipped in self.skipped]
         if self.ignored:
             lines.append(f"ignored: {self.ignored}")

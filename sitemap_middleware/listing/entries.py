@@ -103,7 +103,7 @@ class EntryBuilder:
         snapshot, providers = context.snapshot, self._providers
         site, table = snapshot.site, snapshot.table
         before = takewhile(lambda other: other[0] is not provider, table.providers(site).values())
-        earlier = [other for other in before if other[0].examples and provider.examples]
+        earlier = [other for other in before if other[0].any_route and provider.any_route]
         for other, its_routes in earlier:
             providers.complete(site, other, its_routes, snapshot.async_collector)
         static = {route.path: route for route in table.static(site) if route.settings.values is provider}

@@ -124,9 +124,6 @@ def _no_candidate_reason(
 ) -> str:
     """Why no page is known of a decoded path, given the route whose pages are listed, and the one that answers."""
     if route is not None and route.builder is not None:
-        provider = route.settings.values
-        if provider is not None and provider.examples:
-            return f"{provider.place} does not include it"
         return "its route has values, and they do not include it"
     if route is not None:
         return f"its route {route.path} is learned, but no visit has shown that it is a page"
@@ -138,10 +135,10 @@ def _no_candidate_reason(
         # Whether it answers with a page is not known here.
         return f"the app has no route of this path, but it has one of {variant}: its trailing slash differs"
     if matching is None:
-        for provider, _ in snapshot.table.providers(snapshot.site).values():
-            if path in provider.unrouted():
-                return f"{provider.place} includes it, but it leads to no view of the project"
         return "the app has no static route of this path, and no pattern of learn or include matches it"
+    places = [provider.place for provider, _ in snapshot.table.providers(snapshot.site).values() if provider.any_route]
+    if places and not decided_reason(matching):
+        return f"it is in none of {', '.join(places)}"
     if matching.not_learned_reason is None:
         undecided = UNDECIDED_REASON if Pattern(matching.path).writes(path) else "it writes this path otherwise"
         reason = decided_reason(matching) or undecided

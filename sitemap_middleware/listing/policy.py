@@ -123,7 +123,7 @@ class ListingPolicy:
         if candidate.entry is not None:
             if page is not None:
                 return page_verdict(page, options.media_types, now)
-            if (provider := route.settings.values) is not None and provider.examples:
+            if (provider := route.settings.values) is not None and provider.any_route:
                 return Verdict(True, f"{provider.place} includes it, and no response forbids it")
             return _PROVIDED if candidate.loc is None else _IN_SECTION
         # A health check answers like a page, so that its response cannot show that it is one.

@@ -52,14 +52,13 @@ class Item(NamedTuple):
 
 
 class _Attributes(dict[str, Any]):
-    """The attributes of an object that are named like parameters; a `ValueError` for each that cannot be read."""
+    """The attributes of an object that are named like parameters, and can be read."""
 
-    def __init__(self, of: str) -> None:
-        self.of = of
+    def __init__(self, of: str, error: str = "") -> None:
+        self.of, self.error = of, error
 
     def __repr__(self) -> str:
-        shown = (f"{name}={reprlib.repr(value)}" for name, value in self.items() if not isinstance(value, ValueError))
-        return f"{self.of}({', '.join(shown)})"
+        return f"{self.of}({', '.join(f'{name}={reprlib.repr(value)}' for name, value in self.items())})"
 
 
 @dataclass(slots=True)
@@ -107,13 +106,8 @@ def read_item(item: Any, names: Collection[str]) -> Item:
     try:
         return _read(item, names)
     except Exception as error:  # a proxy may raise even when it is asked for its class
-        params = _Attributes(type(item).__name__)
-        params.update(dict.fromkeys(names, _fault(params, f"cannot be read ({type(error).__name__})", names)))
+        params = _Attributes(type(item).__name__, type(error).__name__)
         return Item(params, params)
-
-
-def _fault(item: _Attributes, what: str, names: Collection[str]) -> ValueError:
-    return ValueError(f"it is of type {item.of}, and {what}; the route's parameters: {', '.join(sorted(names))}")
 
 
 def _read(item: Any, names: Collection[str]) -> Item:
@@ -137,11 +131,10 @@ def _read(item: Any, names: Collection[str]) -> Item:
     for name in sorted(names):
         try:
             value = getattr(item, name) if row is None else row[name]
-        except (AttributeError, KeyError):
-            value = _fault(params, f"has no attribute {name}", names)
+            if not callable(value):
+                params[name] = value
         except Exception as error:
-            value = _fault(params, f"its {name} cannot be read ({type(error).__name__})", names)
-        params[name] = _fault(params, f"its {name} is a method", names) if callable(value) else value
+            params.error = type(error).__name__
     found = {
         name: get_attribute(item, name) if row is None else row.get(name) for name in _FIELD_TYPES if name not in names
     }
@@ -201,6 +194,12 @@ def _quoted(site: Site, path: str) -> str:
 def _params_of(given: Any, names: Collection[str]) -> dict[str, Any]:
     """The parameters of an item for a route with these names. Raises `ValueError` if one is missing or unusable."""
     if isinstance(given, _Attributes):
+        if missing := [name for name in sorted(names) if name not in given]:
+            why = f" ({given.error})" if given.error else ""
+            raise ValueError(
+                f"it is of type {given.of}, and has no value {missing[0]} that can be read{why};"
+                f" the route's parameters: {', '.join(sorted(names))}"
+            )
         given = {name: given[name] for name in names}
     if type(given) is dict:
         return {name: _checked(name, value) for name, value in given.items()}
@@ -221,8 +220,6 @@ def _checked(name: str, value: Any) -> Any:
     """A parameter, or the value of an enum member. Raises `ValueError` if a path cannot express it."""
     if type(value) in _TEXT_TYPES:
         return value
-    if isinstance(value, ValueError):
-        raise value
     if value is None or isinstance(value, _BYTES_TYPES):
         raise ValueError(f"{name}={value!r:.20} is not a text, a number or a similar value")
     return _checked(name, value.value) if isinstance(value, Enum) else value

@@ -137,7 +137,7 @@ class Providers:
         self, site: Site, provider: Provider, routes: Sequence[Route], async_collector: AsyncCollector | None
     ) -> None:
         """Read a provider whose routes match no path before it is read, unless this process has read it."""
-        if provider.examples and self._paths.get((site.store_key, provider)) is None:
+        if provider.any_route and self._paths.get((site.store_key, provider)) is None:
             with suppress(ValuesError):  # the next reader of its pages gets the error
                 deque(self.pages(site, provider, routes, async_collector, ProviderReport()), maxlen=0)
 

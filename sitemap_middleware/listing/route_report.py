@@ -90,13 +90,13 @@ def route_report(entries: EntryBuilder, options: Options, context: EvaluationCon
         with suppress(ValuesError):  # the report has it
             candidates.extend(entries.provider_candidates(context, provider, provided, items[provider]))
         counted = [(candidate.route, candidate) for candidate in candidates]
-        if provider.examples:  # its items may be pages of any route
+        if provider.any_route:  # its items may be pages of any route
             counted = [(_matching_route(snapshot, candidate), candidate) for candidate in candidates]
             elsewhere |= dict.fromkeys((route.path for route, _ in counted), provider.place)
         _count(reports, entries, context, counted)
         for route in provided:  # one that only stands for others has no page
             key = route.static, route.path
-            if provider.examples and items[provider].failure is None and key in reports and not reports[key].provided:
+            if provider.any_route and items[provider].failure is None and key in reports and not reports[key].provided:
                 del reports[key]
     others = chain(entries.route_candidates(context), stored_candidates(snapshot))
     _count(reports, entries, context, ((candidate.route, candidate) for candidate in others))

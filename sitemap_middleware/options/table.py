@@ -43,12 +43,14 @@ DEFAULT_IMAGES: Final = 25
 _MEDIA_TYPE: Final = re.compile(r"[\w!#$&^.+-]+/[\w!#$&^.+-]+", re.ASCII)
 """A type and a subtype without parameters (RFC 6838, section 4.2)."""
 
-_CACHE_TAG: Final = re.compile(r"[A-Za-z0-9._:-]{1,128}")
+_CACHE_TAG: Final = re.compile(r"[A-Za-z0-9._:-]{1,128}").fullmatch
 """What Cloudflare, Fastly and Google all take as one tag: neither spaces nor commas, which separate tags."""
 
 _INDEXNOW_KEY: Final = re.compile(r"[A-Za-z0-9-]{8,128}")
 
-_PLAIN_PATH: Final = re.compile(r"(?=.{2,200}\Z)(?:/[A-Za-z0-9_-][A-Za-z0-9._~-]*)+")
+_PLAIN_PATH: Final = r"(?=.{2,200}\Z)(?:/[A-Za-z0-9_-][A-Za-z0-9._~-]*)+"
+_FEED_PATH: Final = re.compile(_PLAIN_PATH + r"(?<=\.atom)").fullmatch
+_REPORT_PATH: Final = re.compile(_PLAIN_PATH + r"(?<!\.xml|\.txt)(?<!\.atom)").fullmatch
 """Only characters that servers pass on unchanged, so that the adapters can search paths for them."""
 
 
@@ -204,11 +206,14 @@ def _allowed_hosts(setting: Setting) -> tuple[str, ...]:
     return tuple(hosts)
 
 
-def _path(setting: Setting) -> str:
-    path = setting.value
-    if not isinstance(path, str) or not path.endswith(".xml") or len(path) > 1000 or quote_path(path) is None:
-        raise OptionError(f'{setting.place}={path!r} is not a sitemap path; give one such as "/sitemap.xml"')
-    return path
+def _text(fits: Callable[[str], object], what: str, setting: Setting) -> str:
+    if isinstance(setting.value, str) and fits(setting.value):
+        return setting.value
+    raise OptionError(f"{setting.place}={setting.value!r} is not {what}")
+
+
+def _is_sitemap_path(path: str) -> bool:
+    return path.endswith(".xml") and len(path) <= 1000 and quote_path(path) is not None
 
 
 def _patterns(setting: Setting) -> Patterns:
@@ -291,15 +296,6 @@ def _media_types(setting: Setting) -> frozenset[str]:
     return frozenset(item.lower() for item in setting.value)
 
 
-def _cache_tag(setting: Setting) -> str:
-    if not isinstance(setting.value, str) or not _CACHE_TAG.fullmatch(setting.value):
-        raise OptionError(
-            f"{setting.place}={setting.value!r} is not one tag; give up to 128 letters, digits and ._:-, such as"
-            ' "sitemap"'
-        )
-    return setting.value
-
-
 def _alternates(setting: Setting) -> bool | str:
     if isinstance(setting.value, str) and setting.value.isidentifier():
         return setting.value
@@ -311,13 +307,6 @@ def _x_default(setting: Setting) -> str:
     if code == X_DEFAULT or hreflang_fault(code):
         raise OptionError(f'{setting.place}={setting.value!r} is not the code of a language; give one such as "en"')
     return code
-
-
-def _feed_path(setting: Setting) -> str:
-    path = setting.value
-    if not isinstance(path, str) or not _PLAIN_PATH.fullmatch(path) or not path.endswith(".atom"):
-        raise OptionError(f'{setting.place}={path!r} is not a path for the feed; give one such as "/changes.atom"')
-    return path
 
 
 def _indexnow(setting: Setting) -> bool | str:
@@ -337,14 +326,10 @@ def _endpoint(setting: Setting) -> str:
     )
 
 
-def _report_path(setting: Setting) -> str:
-    path = setting.value
-    if not isinstance(path, str) or not _PLAIN_PATH.fullmatch(path) or path.endswith((".xml", ".txt", ".atom")):
-        raise OptionError(
-            f'{setting.place}={path!r} is not a path for the report; give one such as "/sitemap-report": a slash, and'
-            " then letters, digits, hyphens and further slashes, without one at the end"
-        )
-    return path
+_REPORT_PATH_FIX: Final = (
+    'a path for the report; give one such as "/sitemap-report": a slash, and then letters, digits, hyphens and further'
+    " slashes, without one at the end"
+)
 
 
 def _authorize(setting: Setting) -> Any:
@@ -378,7 +363,12 @@ OPTIONS: Final[Mapping[str, Option]] = {
     for option in (
         Option("base_url", None, "text", _made_elsewhere),
         Option("allowed_hosts", (), "list", _allowed_hosts),
-        Option("path", "/sitemap.xml", "text", _path),
+        Option(
+            "path",
+            "/sitemap.xml",
+            "text",
+            partial(_text, _is_sitemap_path, 'a sitemap path; give one such as "/sitemap.xml"'),
+        ),
         Option("store", None, "text", _made_elsewhere),
         Option("include", (), "list", _patterns),
         Option("exclude", (), "list", _patterns),
@@ -389,7 +379,12 @@ OPTIONS: Final[Mapping[str, Option]] = {
         Option("changefreq", None, "text", _changefreq),
         Option("robots", True, "flag", _robots),
         Option("max_age", 300, "number", partial(_number, "seconds", 0)),
-        Option("cache_tag", None, "text", _cache_tag),
+        Option(
+            "cache_tag",
+            None,
+            "text",
+            partial(_text, _CACHE_TAG, 'one tag; give up to 128 letters, digits and ._:-, such as "sitemap"'),
+        ),
         Option("max_age_days", 365, "number", partial(_number, "days", 1)),
         Option("max_pages", 1_000_000, "number", partial(_number, "pages", 1)),
         Option("max_pages_per_route", 100_000, "number", partial(_number, "pages", 1)),
@@ -399,11 +394,13 @@ OPTIONS: Final[Mapping[str, Option]] = {
         Option("enabled", True, "flag", _flag),
         Option("sections", None, "object", _sections),
         Option("x_default", None, "text", _x_default),
-        Option("feed", None, "text", _feed_path),
+        Option(
+            "feed", None, "text", partial(_text, _FEED_PATH, 'a path for the feed; give one such as "/changes.atom"')
+        ),
         Option("gone", False, "flag", _flag),
         Option("indexnow", False, "flag", _indexnow),
         Option("indexnow_endpoint", None, "text", _endpoint),
-        Option("report", None, "text", _report_path),
+        Option("report", None, "text", partial(_text, _REPORT_PATH, _REPORT_PATH_FIX)),
         Option("images", False, "flag", _image_limit),
         Option("alternates", False, "flag", _alternates),
         Option("authorize", None, "object", _authorize),

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import date, datetime
 from types import SimpleNamespace
-from typing import Any, Final
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from django.conf import settings
@@ -27,9 +27,6 @@ from .django_urlconf import default_language, own_connections, resolve
 
 SETTING = "SITEMAP_SITEMAPS"
 
-_MAX_UNROUTED: Final = 1000
-"""Locations that lead to no view and that are remembered, to be explained."""
-
 
 class SitemapSection:
     """The pages of one `Sitemap`: a provider, and settings of the static routes among its locations.
@@ -40,16 +37,11 @@ class SitemapSection:
     def __init__(self, name: str, sitemap: Any) -> None:
         self.name: str = re.sub(r"\W", "_", name)
         self._sitemap = sitemap
-        self.provider: Provider = Provider(
-            self._items, f"{SETTING}[{name!r}]", examples=self._examples, unrouted=lambda: self._unrouted
-        )
+        self.provider: Provider = Provider(self._items, f"{SETTING}[{name!r}]", any_route=True)
         self.static_settings: Mapping[str, RouteSettings] = {}
         """The settings of static routes, by path. Replaced when the sitemap was read to its end."""
-        self.routes: Mapping[str, str] = {}
-        """The routes with parameters that its locations lead to, as in `ResolverMatch.route`, and a path of each."""
         self.paths: Collection[int] = ()
-        """The hashes of the paths with such a route."""
-        self._unrouted: Collection[str] = ()
+        """The hashes of its paths that lead to routes with parameters."""
 
     def route(self, prefix: str, host: str | None) -> Route:
         """The route that stands for all views with pages in this sitemap."""
@@ -67,15 +59,10 @@ class SitemapSection:
     def _instance(self) -> Any:
         return self._sitemap() if isinstance(self._sitemap, type) else self._sitemap
 
-    def _examples(self) -> list[dict[str, Any]]:
-        return [{self.name: path} for path in self.routes.values()]
-
     def _items(self) -> Iterator[Entry]:
         """The pages of views with parameters. Views that are decorated to be excluded or enumerated are left out."""
         static: dict[str, RouteSettings] = {}
-        routes: dict[str, str] = {}
         paths = set[int]()
-        unrouted = set[str]()
         with _plain_urls():
             sitemap = self._instance()
             site = get_current_site(SimpleNamespace(get_host=_host))
@@ -93,14 +80,11 @@ class SitemapSection:
                         static[path] = RouteSettings(**fields, version=version)
                         continue
                     if match is not None:
-                        routes.setdefault(match.route, path)
                         paths.add(hash(path))
-                    elif len(unrouted) < _MAX_UNROUTED:
-                        unrouted.add(path)
                     entry = Entry({self.name: path if match else url["location"]}, **fields)
                     entry.__dict__["version"] = version
                     yield entry
-        self.routes, self.paths, self._unrouted = routes, paths, unrouted
+        self.paths = paths
         if static != self.static_settings:
             self.static_settings = static
 
@@ -205,18 +189,12 @@ def _paths(section: SitemapSection, prefix: str) -> PathBuilder:
             raise ValueError(f"{location} leads to no view of the project")
         return path
 
-    def leads_here(path: str) -> bool:
-        match, number = _match(path), hash(path)
-        if match is None or match.route not in section.routes:
-            return False
-        return number in section.paths or not any(number in other.paths for other in sitemap_sections())
-
-    # Not checked, because the routes are known once all locations have been read.
+    # Not checked, because the paths are known once all locations have been read.
     return PathBuilder(
         names=frozenset({section.name}),
         prefix=prefix,
         write=write,
-        leads_here=leads_here,
+        leads_here=lambda path: hash(path) in section.paths,
         is_checked=False,
         context=own_connections,
     )

@@ -100,7 +100,7 @@ def test_pages_outside_the_root_path_may_be_listed(protocol: str) -> None:
         (7, 'it does not say which page it is; give its path such as "/about", or Entry(loc="/about")'),
         ({"slug": "a"}, "it does not say which page it is"),
         (Entry({"slug": "a"}), "it does not say which page it is"),
-        (SimpleNamespace(slug="a"), "has no attribute loc"),
+        (SimpleNamespace(slug="a"), "has no value loc"),
         (None, "None is not a text"),
         ("/", "'https://example.com/': it is a page of the app's own route /, which is listed as such"),
         ("/posts/rye", "it is a page of the app's own route /posts/<slug>, which is listed as such"),
