@@ -79,7 +79,7 @@ class Provider:
     takes_base_url: bool = False
     """Whether it is called with the base URL of the site whose pages are wanted."""
     any_route: bool = False
-    """Whether its items may be pages of any route, as those of Django's `Sitemap` classes. Until they were read, its own
+    """Whether its items may be pages of any route, as those of Django's `Sitemap` classes. Until they were read, its
     routes match no path.
     """
 
