@@ -33,7 +33,7 @@ Message = MutableMapping[str, Any]
 
 Fetch = Callable[..., Response]
 """Requests a decoded path below the root, with an Accept-Encoding of "gzip" or "identity", and perhaps a query, written
-as in a URL.
+as in a URL, and more headers.
 """
 
 
@@ -57,12 +57,12 @@ class RunningApp:
         if send is None or self.failure is not None:
             raise SitemapError(f"the app did not start: {self.failure}")
 
-        def fetch(path: str, encoding: str, query: str = "") -> Response:
+        def fetch(path: str, encoding: str, query: str = "", *more: tuple[str, str]) -> Response:
             builder = EnvironBuilder(
                 quote(path),
                 base_url=f"{site.base_url}/",
                 query_string=query,
-                headers=[("User-Agent", PROBE_USER_AGENT), ("Accept", "*/*"), ("Accept-Encoding", encoding)],
+                headers=[("User-Agent", PROBE_USER_AGENT), ("Accept", "*/*"), ("Accept-Encoding", encoding), *more],
                 environ_overrides={WAIT_SECONDS_KEY: wait_seconds},
             )
             return send(builder.get_request())

@@ -9,9 +9,10 @@ from enum import StrEnum
 from typing import Final, Protocol
 from urllib.parse import unquote, urlsplit
 
+from ..adapters.running_app import Fetch
 from ..evidence.response_headers import ResponseHeaders
 from ..evidence.response_parser import decode_body
-from ..http import messages
+from ..http.messages import DOCUMENT_SUFFIXES
 from ..http.robots_parser import MAX_ROBOTS_BYTES, ROBOTS_PATH, RobotsRules, decode_robots
 from ..models import Site
 from .findings import Problem
@@ -21,6 +22,8 @@ MAX_REDIRECTS: Final = 10
 PRODUCT: Final = "sitemap-middleware-check"
 USER_AGENT: Final = f"{PRODUCT}/1.0"
 
+_UNOBSERVED: Final = ("X-Sitemap-Check-Token", "check")
+"""A header as of somebody who is signed in: what an app answers a check counts as no evidence of its pages."""
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _LOGIN_PATH: Final = re.compile(
     r"(?:^|[/_-])(?:log[-_]?in|log[-_]?on|sign[-_]?in|sso|oauth2?|authenticate|authorize|sessions?/new|connexion|anmelden"
@@ -32,9 +35,6 @@ _LOGIN_QUERY: Final = re.compile(
 )
 """The page to return to, after a login."""
 _SITEMAP_LINE: Final = re.compile(r"^[ \t]*sitemap[ \t]*:[ \t]*(\S+)", re.IGNORECASE | re.MULTILINE)
-
-Fetch = Callable[[str, str, str], messages.Response]
-"""Requests a decoded path below the root, with an Accept-Encoding of "gzip" or "identity", and a query as written."""
 
 
 class Failure(StrEnum):
@@ -165,7 +165,8 @@ class AppClient:
                 return Response(url, 200)
             path, _, query = url.removeprefix(self._base_url).partition("#")[0].partition("?")
             try:
-                answer = self._fetch(unquote(path), "gzip", query)
+                headers = () if path.endswith(DOCUMENT_SUFFIXES) else (_UNOBSERVED,)
+                answer = self._fetch(unquote(path), "gzip", query, *headers)
             except Exception as error:  # a server would answer 500
                 reason = f"the app raises {type(error).__name__}: {error}"
                 return Response(url, failure=Failure.CONNECTION, reason=reason)

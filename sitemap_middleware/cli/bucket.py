@@ -23,7 +23,7 @@ from obstore.store import from_url
 
 from ..documents.xml import etag_of
 from ..http.urls import quote_path, with_entities
-from .build_and_report_commands import LOC
+from .sitemap_files import LOC
 from .terminal import CommandError
 
 KEEP_SECONDS: Final = 24 * 60 * 60

@@ -16,17 +16,15 @@ import click
 
 from .. import __version__
 from ..check.check_sitemap import check_sitemap
-from ..check.clients import AppClient, Client, Fetch
+from ..check.clients import AppClient, Client
 from ..check.findings import FAMILIES, RULES, Severity, shortened
 from ..check.output import as_json as json_of
 from ..check.output import as_sarif, by_rule, summary, text_lines
 from ..check.run import DEFAULT_LIMIT, DEFAULT_MAX_DOCUMENTS, SAMPLE_PAGES, Pages, Run, Settings
 from ..check.sources import ClientSource, FileSource
 from ..check.values import check_loc
-from ..http.messages import DOCUMENT_SUFFIXES, Response
 from ..http.urls import parse_base_url
 from ..listing.evaluated_urls import EvaluatedUrl
-from ..middleware import SitemapMiddleware
 from ..stores.default import only_existing_files
 from . import terminal
 from .app_loader import is_app_name
@@ -298,12 +296,8 @@ def _opened(target: Any, mode: Pages, *, obey_robots: bool, base_url: str | None
                 f"no such file: {target}; give a URL with http:// or https://, a file or folder,"
                 " or an app as MODULE:ATTRIBUTE"
             )
-    with (
-        only_existing_files(),
-        open_target(target, base_url=base_url, **options).started_site("sitemap") as (app, site),
-        _unobserved(app.running.client(site), app.middleware) as fetch,
-    ):
-        client = AppClient(fetch, site)
+    with only_existing_files(), open_target(target, base_url=base_url, **options).started_site("sitemap") as (app, site):
+        client = AppClient(app.running.client(site), site)
         source = ClientSource(f"{site.base_url}{app.service.options.path}", client, time.time())
 
         def known(failures: list[str]) -> Iterator[EvaluatedUrl]:
@@ -316,26 +310,3 @@ def _web_client(named: str, *, obey_robots: bool) -> WebClient:
     from ..check.web_client import WebClient
 
     return WebClient(named, obey_robots=obey_robots)
-
-
-@contextlib.contextmanager
-def _unobserved(fetch: Fetch, middleware: SitemapMiddleware) -> Iterator[Fetch]:
-    """Provide a function that requests pages of an app without recording their responses in the app's store.
-
-    The sitemap and robots.txt are requested as usual, because only the app's own service can serve them.
-    """
-    own, other = middleware.service, middleware.service.in_memory(enabled=False, verify=False)
-
-    def fetch_unobserved(path: str, encoding: str, query: str) -> Response:
-        if path.endswith(DOCUMENT_SUFFIXES):
-            return fetch(path, encoding, query)
-        middleware.service = other
-        try:
-            return fetch(path, encoding, query)
-        finally:
-            middleware.service = own
-
-    try:
-        yield fetch_unobserved
-    finally:
-        other.close()

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final, Protocol
 from urllib.parse import unquote
 from xml.etree import ElementTree as ET
 
 from ..adapters.installation import detect_protocol
-from ..adapters.running_app import Fetch, running_app
+from ..adapters.running_app import running_app
+from ..cli.sitemap_files import DocumentMissing, fetch_documents
 from ..evidence.page_verdict import Explanation
-from ..exceptions import OptionError, SitemapError
-from ..http.messages import GENERATING_HEADER, TEST_CLIENT_WAIT_SECONDS
+from ..exceptions import OptionError
+from ..http.messages import TEST_CLIENT_WAIT_SECONDS
 from ..http.urls import parse_base_url
 from ..middleware import SitemapMiddleware
 from ..models import Site
 from ..service import SitemapService
-
-MAX_WAITS: Final = 6
-"""How often a sitemap that is being generated is requested again. Each request waits ten seconds for it."""
 
 _MAX_LINES: Final = 18
 """Pages in each half of a text about a sitemap, which is to have 40 lines at most."""
@@ -112,13 +112,18 @@ def read_sitemap(app: Any, *, base_url: str | None = None) -> SitemapInTest:
     with running_app(app, asynchronous=detect_protocol(app, app) == "asgi") as running:
         fetch = running.client(site, TEST_CLIENT_WAIT_SECONDS)
         middleware.service.complete_routes(site, running.async_collector)
-        entries = read_entries(fetch, site, middleware.service.options.path)
+        documents: dict[str, bytes] = {}
+        with suppress(DocumentMissing):  # nothing is listed
+            documents = fetch_documents(fetch, site, middleware.service.options.path)
         service = middleware.service  # the first request of a test may replace it
         service.save_pending()
         snapshot = replace(service.snapshot(site, service.store), async_collector=running.async_collector)
         lines = service.url_report([snapshot])
         reasons = {_path_of(site, line.url): line.reason for line in lines if not line.listed}
     later = replace(snapshot, async_collector=None)  # the event loop has ended
+    roots = (ET.fromstring(gzip.decompress(body)) for body in documents.values())  # noqa: S314 (ours)
+    urls = (url for root in roots for url in root.iter(f"{_XML}url"))
+    entries = {str(url.findtext(f"{_XML}loc")): url.findtext(f"{_XML}lastmod") for url in urls}
     return SitemapInTest(site, entries, _Reasons(reasons, lambda path: service.explain(path, later)))
 
 
@@ -132,28 +137,6 @@ def _site_of(service: SitemapService, base_url: str | None) -> Site:
     if not sites:
         raise OptionError(f"sitemap_of: base_url={base_url!r} is not a site of this app; leave it out")
     return sites[0]
-
-
-def read_entries(fetch: Fetch, site: Site, path: str) -> dict[str, str | None]:
-    """The loc and lastmod of each entry of a document, and of those that it names if it is an index."""
-    response = fetch(path, "identity")
-    for _ in range(MAX_WAITS):  # a large sitemap, or a slow machine
-        if GENERATING_HEADER[1] not in dict(response.headers).values():
-            break
-        response = fetch(path, "identity")
-    if response.status == 404:
-        return {}
-    if response.status != 200:
-        raise SitemapError(f"{path} answered {response.status}: {response.body.decode(errors='replace').strip()}")
-    root = ET.fromstring(response.body)  # noqa: S314 (the middleware wrote it)
-    children = {str(child.findtext(f"{_XML}loc")): child.findtext(f"{_XML}lastmod") for child in root}
-    if root.tag == f"{_XML}urlset":
-        return children
-    return {
-        loc: lastmod
-        for document in children
-        for loc, lastmod in read_entries(fetch, site, _path_of(site, document)).items()
-    }
 
 
 def _path_of(site: Site, loc: str) -> str:

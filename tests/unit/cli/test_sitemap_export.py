@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from sitemap_middleware.cli.build_and_report_commands import RETRY_SECONDS, export
 from sitemap_middleware.cli.main import command
+from sitemap_middleware.cli.sitemap_files import RETRY_SECONDS, export, fetch_documents
 from sitemap_middleware.documents.xml import render_sitemap
 from sitemap_middleware.exceptions import SitemapError
 from sitemap_middleware.http.messages import GENERATING_HEADER, Response
@@ -139,7 +139,8 @@ def exported(responses: dict[str, list[Response]], out: Path) -> tuple[list[str]
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("time.sleep", pauses.append)
-        written = export(send_request, Site("https", "shop.example"), "/sitemap.xml", out, lambda *_: None)
+        site = Site("https", "shop.example")
+        written = export(fetch_documents(send_request, site, "/sitemap.xml"), site, "/sitemap.xml", out)
     for file in written:
         body, gzipped = file.path.read_bytes(), file.path.with_name(f"{file.path.name}.gz").read_bytes()
         assert gzip.decompress(gzipped) == body
