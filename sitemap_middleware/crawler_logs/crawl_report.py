@@ -34,8 +34,6 @@ _BATCH_HITS: Final = 10_000
 _URL: Final = re.compile(r"https?://(?:[^/?#]*@)?([^/?#]*)([^#]*)", re.IGNORECASE | re.DOTALL)
 _PAGE_TYPES: Final = frozenset({None, "text/html", "application/xhtml+xml", "application/pdf"})
 _NOT_MODIFIED: Final = 304
-_DAY_SECONDS: Final = 24 * 60 * 60
-
 
 _IDENTITIES: Final = tuple(identity.value for identity in Identity)
 _FIGURES: Final = ("visits", "pages", "redirects", "errors", "parameters", *_IDENTITIES)
@@ -184,16 +182,13 @@ class VisitCounter:
         self.problems: list[str] = []
         """Why logs could not be read to their end."""
         self._times: dict[str, list[int]] = {}
-        self._figures: Counter[tuple[str, str]] = Counter()
-        self._days: Counter[tuple[int, str]] = Counter()
-        """By the number of the day since 1970, and by crawler."""
-        self._statuses: Counter[tuple[str, int]] = Counter()
-        self._pages: Counter[tuple[int, str, str]] = Counter()
-        """By status, crawler and path."""
-        self._parameters: Counter[str] = Counter()
-        self._names_of_parameters: defaultdict[str, dict[str, None]] = defaultdict(dict)
+        self._identities: Counter[tuple[str, Identity]] = Counter()
+        self._days: Counter[tuple[str, str]] = Counter()
+        """By date and crawler."""
+        self._visits: Counter[tuple[str, int, str, tuple[str, ...]]] = Counter()
+        """By crawler, status, path, and the names of parameters that the sitemap does not have. The path is empty if
+        there are too many."""
         self._others: Counter[str] = Counter()
-        self._pages_beyond = 0
 
     def add(self, hit: Hit, crawler: Crawler, identity: Identity) -> None:
         """Count a visit, or the line as one that is none."""
@@ -201,11 +196,11 @@ class VisitCounter:
         if visit is not None:
             at, path, query = visit
             times = self._times.setdefault(crawler.name, [at, at])
-            self._figures[crawler.name, identity.value] += 1
+            self._identities[crawler.name, identity] += 1
             if identity is not Identity.FAKE:
                 times[:] = min(times[0], at), max(times[1], at)
-                self._days[at // _DAY_SECONDS, crawler.name] += 1
-                self._count(crawler.name, path, query, int(hit.status[:3]))
+                self._days[_date(at)[:10], crawler.name] += 1
+                self._count(crawler.name, int(hit.status[:3]), path, query)
 
     def add_other(self, hit: Hit, name: str) -> None:
         """Count a visit of a bot that is none of the known crawlers."""
@@ -229,55 +224,55 @@ class VisitCounter:
             return at, path, query
         return None
 
-    def _count(self, name: str, path: str, query: str, status: int) -> None:
-        self._figures[name, "visits"] += 1
-        self._statuses[name, status] += 1
-        if status >= 300 and status != _NOT_MODIFIED:
-            self._figures[name, "redirects" if status < 400 else "errors"] += 1
-        page = f"{path}?{query}" if query else path
+    def _count(self, name: str, status: int, path: str, query: str) -> None:
+        page, names = f"{path}?{query}" if query else path, tuple[str, ...]()
         if query and page not in (self._listed or ()):
-            self._figures[name, "parameters"] += 1
-            self._add_to(self._parameters, path)
-            names = self._names_of_parameters[path] if path in self._parameters else {}
-            for pair in query.split("&", MAX_PARAMETERS)[:MAX_PARAMETERS]:
-                if len(names) < MAX_PARAMETERS:
-                    names[pair.partition("=")[0][:MAX_NAME_CHARS]] = None
-        else:
-            self._add_to(self._pages, (status, name, page))
-
-    def _add_to(self, counts: Counter[Any], page: Any) -> None:
-        if page in counts or len(self._pages) + len(self._parameters) < MAX_COUNTED_PAGES:
-            counts[page] += 1
-        else:
-            self._pages_beyond += 1
+            pairs = query.split("&", MAX_PARAMETERS)[:MAX_PARAMETERS]
+            page, names = path, tuple(pair.partition("=")[0][:MAX_NAME_CHARS] for pair in pairs)
+        visit = name, status, page, names
+        if visit not in self._visits and len(self._visits) >= MAX_COUNTED_PAGES:
+            visit = name, status, "", ()
+        self._visits[visit] += 1
 
     def report(self, reason_of: Callable[[str], str] | None) -> CrawlReport:
         """Conclude what the counted visits tell; `reason_of` says why a page is not listed."""
         by_kind: dict[str, defaultdict[tuple[int, str], Counter[str]]]
         by_kind = {kind: defaultdict(Counter) for kind in ("pages", "wasted", "documents")}
         got = set[tuple[str, str]]()
-        for (status, name, path), visits in self._pages.items():
+        figures: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        statuses, with_parameters = Counter[tuple[int, str]](), Counter[str]()
+        names_of_parameters: defaultdict[str, dict[str, None]] = defaultdict(dict)
+        for (name, status, path, names), visits in self._visits.items():
+            statuses[status, name] += visits
+            figures[name]["visits"] += visits
             is_good = 200 <= status < 300 or status == _NOT_MODIFIED  # the crawler got the page, or had it already
-            kind = "documents" if _is_document(path) else "pages" if is_good else "wasted"
-            by_kind[kind][status, path][name] += visits
-            if kind == "pages" and (name, path) not in got:
-                got.add((name, path))
-                self._figures[name, "pages"] += 1
+            if status >= 300 and not is_good:
+                figures[name]["redirects" if status < 400 else "errors"] += visits
+            if names:
+                figures[name]["parameters"] += visits
+                with_parameters[path] += visits
+                names_of_parameters[path] |= dict.fromkeys(names)
+            elif path:
+                kind = "documents" if _is_document(path) else "pages" if is_good else "wasted"
+                by_kind[kind][status, path][name] += visits
+                if kind == "pages":
+                    got.add((name, path))
+        for name, _ in got:
+            figures[name]["pages"] += 1
+        for (name, identity), visits in self._identities.items():
+            figures[name][identity.value] = visits
         lists = {kind: _rows(found) for kind, found in by_kind.items()}
         crawlers: list[tuple[Any, ...]] = [
-            (name, *(self._figures[name, figure] for figure in _FIGURES), *map(_date, times))
+            (name, *(figures[name][figure] for figure in _FIGURES), *map(_date, times))
             for name, times in self._times.items()
         ]
-        crawlers.sort(key=lambda row: (-row[1], -row[_FIGURES.index("fake") + 1], row[0]))
-        days = [
-            (_date(day * _DAY_SECONDS)[:10], name, visits)
-            for (day, name), visits in sorted(self._days.items(), reverse=True)
-        ]
-        statuses = sorted((status, name, visits) for (name, status), visits in self._statuses.items())
+        crawlers.sort(key=lambda row: (-row[1], -figures[row[0]]["fake"], row[0]))
+        days = [(*key, visits) for key, visits in sorted(self._days.items(), reverse=True)]
+        by_status = [(*key, visits) for key, visits in sorted(statuses.items())]
         parameters = [
-            (visits, path, list(self._names_of_parameters[path])) for path, visits in self._parameters.most_common()
+            (visits, path, list(names_of_parameters[path])[:MAX_PARAMETERS])
+            for path, visits in with_parameters.most_common()
         ]
-        others = [(name, visits) for name, visits in self._others.most_common()]
         tables = [Table("crawlers", "by crawler", ("crawler", *_FIGURES, "first", "last"), crawlers)]
         if self._listed is not None:
             tables += self._compared(lists, {path for _, path in got}, self._listed, reason_of)
@@ -286,19 +281,19 @@ class VisitCounter:
             Table("parameters", "requested with parameters", ("visits", "path", "parameters"), parameters),
             Table("documents", "fetches of the sitemap and robots.txt", _PAGE_COLUMNS, lists["documents"]),
             Table("pages", "most visited pages", _PAGE_COLUMNS, lists["pages"]),
-            Table("statuses", "by status", ("status", "crawler", "visits"), statuses),
+            Table("statuses", "by status", ("status", "crawler", "visits"), by_status),
             Table("days", "by day, the latest first", ("date", "crawler", "visits"), days),
-            Table("others", "other bots, by the name they give", ("name", "visits"), others),
+            Table("others", "other bots, by the name they give", ("name", "visits"), self._others.most_common()),
         ]
-        wasted = ("redirects", "errors", "parameters")
-        figures = {
-            "all_visits": sum(row[1] for row in crawlers),
-            "wasted_visits": sum(visits for (_, figure), visits in self._figures.items() if figure in wasted),
-            "fake_visits": sum(row[_FIGURES.index("fake") + 1] for row in crawlers),
+        totals = sum(figures.values(), Counter[str]())
+        of_all = {
+            "all_visits": totals["visits"],
+            "wasted_visits": totals["redirects"] + totals["errors"] + totals["parameters"],
+            "fake_visits": totals["fake"],
             "listed": len(self._listed or ()),
-            "pages_beyond": self._pages_beyond,
+            "pages_beyond": sum(visits for (_, _, path, _), visits in self._visits.items() if not path),
         }
-        return CrawlReport(tables, figures, dict(self.lines), list(self._notes()), self.problems)
+        return CrawlReport(tables, of_all, dict(self.lines), [*self._notes(of_all["pages_beyond"])], self.problems)
 
     def _compared(
         self,
@@ -309,7 +304,7 @@ class VisitCounter:
     ) -> list[Table]:
         """What the pages that crawlers `got`, and the other answers, tell of the listed URLs."""
         failing = [row for row in lists["wasted"] if row[2] in listed and row[2] not in got]
-        asked = {path for _, _, path in self._pages}
+        asked = {path for _, _, path, names in self._visits if not names}
         never = [(url,) for page, url in listed.items() if page not in asked]
         missing = _not_listed(lists["pages"], listed, reason_of)
         of_all = f"of {len(listed):,}"
@@ -323,14 +318,14 @@ class VisitCounter:
             Table("not_listed", f"crawled, and not listed: {len(missing):,}", _NOT_LISTED_COLUMNS, missing),
         ]
 
-    def _notes(self) -> Iterator[str]:
+    def _notes(self, beyond: int) -> Iterator[str]:
         read, unreadable, too_long = (self.lines[what] for what in ("read", "unreadable", "too long"))
         if unreadable or too_long:
             yield f"lines that could not be read: {unreadable:,} of {read:,}, and {too_long:,} too long"
         if read > unreadable and self.lines["no User-Agent"] == read - unreadable:
             yield "the logs keep no User-Agent, so no crawler can be recognised: log in the combined format"
-        if self._pages_beyond:
-            yield f"visits to pages that are in no list, because there were too many: {self._pages_beyond:,}"
+        if beyond:
+            yield f"visits to pages that are in no list, because there were too many: {beyond:,}"
 
 
 def _rows(found: Mapping[tuple[int, str], Counter[str]]) -> list[_Row]:
