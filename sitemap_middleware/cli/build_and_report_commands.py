@@ -144,7 +144,7 @@ def report(app: Any, *, out: Path, as_json: bool, **options: Any) -> None:
     Needs the extra report.
     """
     with _started_app(app, "report", out, options) as (target, site), progress("files") as update:
-        from ..report.report_files import export_report  # needs the extra report
+        from ..report.pages import export_report  # needs the extra report
 
         target.running.client(site, INSPECTION_WAIT_SECONDS)(target.service.options.path, "identity")
         files = export_report(target.service, site, out, update, target.running.async_collector)

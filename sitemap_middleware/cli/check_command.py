@@ -296,7 +296,10 @@ def _opened(target: Any, mode: Pages, *, obey_robots: bool, base_url: str | None
                 f"no such file: {target}; give a URL with http:// or https://, a file or folder,"
                 " or an app as MODULE:ATTRIBUTE"
             )
-    with only_existing_files(), open_target(target, base_url=base_url, **options).started_site("sitemap") as (app, site):
+    with (
+        only_existing_files(),
+        open_target(target, base_url=base_url, **options).started_site("sitemap") as (app, site),
+    ):
         client = AppClient(app.running.client(site), site)
         source = ClientSource(f"{site.base_url}{app.service.options.path}", client, time.time())
 

@@ -45,7 +45,6 @@ SORTS: Final[Mapping[str, str]] = {"path": "path", "date": "changed DESC, path",
 
 _BY_CHANGE: Final = "event DESC, path"
 
-
 _CHANGES: Final = """
 SELECT CASE WHEN dropped >= :since THEN 'dropped' WHEN first_good >= :since THEN 'new' ELSE 'changed' END AS change,
        (CASE WHEN dropped >= :since THEN dropped WHEN first_good >= :since THEN first_good ELSE changed END)
@@ -161,6 +160,10 @@ class PageQuery(NamedTuple):
     """Only those of this route."""
     q: str = ""
     """Only those whose path contains this, in any case."""
+    since: int | None = None
+    """Only those with a change since this POSIX time, the latest first."""
+    path: str = ""
+    """Only the page of this percent-encoded path."""
 
 
 class SiteIndex:
@@ -206,37 +209,27 @@ class SiteIndex:
         found = self._fetch(_CHANGES, {"since": since, "day": SECONDS_PER_DAY})
         return Counter({(change, day): count for change, day, count in found})
 
-    def find(self, path: str) -> EvaluatedUrl | None:
-        """The page of a percent-encoded path."""
-        return next(iter(self._rows("WHERE path = ?", [path, 1, 0])), None)
-
     def query(self, query: PageQuery, offset: int, limit: int) -> tuple[int, list[EvaluatedUrl]]:
         """How many pages a query finds, and at most `limit` of them after the first `offset` ones; -1 means all."""
-        conditions, values = [f"({SHOWN['all' if query.group else query.show]})"], list[Any]()
-        for column, value in (("kind", query.group), ("route", query.route)):
-            if value:
-                conditions.append(f"{column} = ?")
-                values.append(value)
-        if query.q:
-            conditions.append("instr(lower(path), lower(?))")
-            values.append(query.q)
-        where = " AND ".join(conditions)
-        [[total]] = self._fetch(f"SELECT count(*) FROM pages WHERE {where}", values)  # noqa: S608 # of constants
-        return total, self._rows(f"WHERE {where} ORDER BY {SORTS[query.sort]}", [*values, limit, offset])
-
-    def changes(self, since: int, offset: int, limit: int) -> list[EvaluatedUrl]:
-        """At most `limit` pages with a change since a POSIX time after the first `offset` ones, the latest first."""
-        return self._rows(f"WHERE event >= ? ORDER BY {_BY_CHANGE}", [since, limit, offset])
-
-    def _rows(self, clauses: str, parameters: list[Any]) -> list[EvaluatedUrl]:
-        statement = f"SELECT * FROM pages {clauses} LIMIT ? OFFSET ?"  # noqa: S608 # of constants
-        rows = map(EvaluatedUrl._make, self._fetch(statement, parameters))
+        conditions = {
+            "kind = ?": query.group,
+            "route = ?": query.route,
+            "instr(lower(path), lower(?))": query.q,
+            "event >= ?": query.since,
+            "path = ?": query.path,
+        }
+        given = {condition: value for condition, value in conditions.items() if value not in ("", None)}
+        where = " AND ".join([f"({SHOWN['all' if query.group else query.show]})", *given])
+        order = SORTS[query.sort] if query.since is None else _BY_CHANGE
+        [[total]] = self._fetch(f"SELECT count(*) FROM pages WHERE {where}", [*given.values()])  # noqa: S608 # constants
+        statement = f"SELECT * FROM pages WHERE {where} ORDER BY {order} LIMIT ? OFFSET ?"  # noqa: S608 # constants
+        rows = map(EvaluatedUrl._make, self._fetch(statement, [*given.values(), limit, offset]))
         # SQLite has no booleans
-        return [
+        return total, [
             row._replace(
-                listed=row.listed == 1,
-                linked=None if row.linked is None else row.linked == 1,
-                excluded=row.excluded == 1,
+                listed=bool(row.listed),
+                linked=None if row.linked is None else bool(row.linked),
+                excluded=bool(row.excluded),
             )
             for row in rows
         ]

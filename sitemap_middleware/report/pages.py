@@ -1,9 +1,13 @@
-"""The pages of the report: answers requests for them, and makes their contexts, the same for a server and for files."""
+"""The pages of the report, the same for a server and as files: their contexts, answers to requests, and the files."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qs, quote, unquote, urlencode
 
@@ -12,12 +16,12 @@ from ..documents.no_sitemap_reasons import UNKNOWN_TENANT_REASON
 from ..evidence.dates import SECONDS_PER_DAY, timestamp_of_w3c, w3c_day_from_timestamp
 from ..evidence.page_verdict import UNLINKED, observed_facts, page_events
 from ..exceptions import StoreError
-from ..http.messages import Request, Response
+from ..http.messages import AsyncCollector, Request, Response
 from ..http.urls import is_loopback, normal_host, quote_path
 from ..listing.evaluated_urls import pages_as_csv
 from ..models import Headers, Site
 from ..stores.stored_sites import store_status
-from .evaluation import RULES, SHOWN, SORTS, Evaluation, EvaluationCache, PageQuery
+from .evaluation import RULES, SHOWN, SORTS, Evaluation, EvaluationCache, PageQuery, evaluate
 from .figures import FIGURES
 from .template_rendering import STYLE, render, time
 
@@ -36,6 +40,12 @@ DEFAULT_DAYS: Final = 7
 _MAX_DIGITS: Final = 7
 
 MAX_QUERY_CHARS: Final = 4000
+
+MAX_PAGE_FILES: Final = 10_000
+"""Pages of the site that get a file of their own, with their history: the first ones that the report links to."""
+
+_MARK: Final = b'<meta name="generator" content="sitemap-middleware report">'
+"""Is in every file of a report, so that those of an earlier one are recognised."""
 
 _PLAIN: Final = ("Content-Type", "text/plain; charset=utf-8")
 
@@ -87,15 +97,10 @@ def report_page(
         return ReportPage("failure.html", {"problem": problem}, 503)
     if evaluation is None:
         return ReportPage("computing.html", {})
-    if name == "overview":
-        return ReportPage("overview.html", _overview(evaluation))
-    if name == "changes":
-        return ReportPage("changes.html", _changes(evaluation, arguments.get("since", ""), _page_number(arguments)))
-    if name == "routes":
-        return ReportPage("routes.html", _routes(evaluation, _page_number(arguments)))
     if name == "page":
         return _page(evaluation, arguments.get("path", ""), service)
-    return ReportPage("pages.html", _pages(evaluation, arguments))
+    make = {"overview": _overview, "changes": _changes, "routes": _routes, "pages": _pages}[name]
+    return ReportPage(f"{name}.html", make(evaluation, arguments))
 
 
 def common_context(
@@ -110,6 +115,7 @@ def common_context(
         "documents": service.published_documents(site),
         "evaluation": evaluation,
         "age": None,
+        "unlinked": UNLINKED,
     }
 
 
@@ -136,7 +142,7 @@ def _health(service: ServiceInspection, site: Site, *, is_live: bool) -> Context
     }
 
 
-def _overview(evaluation: Evaluation) -> Context:
+def _overview(evaluation: Evaluation, _arguments: Mapping[str, str]) -> Context:
     today = evaluation.now // SECONDS_PER_DAY
     first_monday = _monday(today) - 7 * (WEEKS - 1)
     weeks = [
@@ -155,18 +161,20 @@ def _overview(evaluation: Evaluation) -> Context:
     }
 
 
+def _paged(arguments: Mapping[str, str], rows_of: Callable[[int, int], tuple[int, Sequence[Any]]]) -> Context:
+    """One part of a table. `rows_of` takes an offset and a limit, and returns the count of all rows and those rows."""
+    text = arguments.get("page", "")
+    number = max(1, int(text)) if text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS else 1
+    total, rows = rows_of(ROWS * (number - 1), ROWS)
+    return {"rows": rows, "total": total, "number": number, "has_more": ROWS * number < total}
+
+
 def _pages(evaluation: Evaluation, arguments: Mapping[str, str]) -> Context:
     """A table of pages."""
-    query = _page_query(arguments)
-    number, index = _page_number(arguments), evaluation.index
-    total, rows = index.query(query, ROWS * (number - 1), ROWS)
-    return {
-        "rows": rows,
-        "total": total,
+    query, index = _page_query(arguments), evaluation.index
+    return _paged(arguments, partial(index.query, query)) | {
         "query": query,
         "arguments": {name: value for name, value in query._asdict().items() if value != getattr(PageQuery(), name)},
-        "number": number,
-        "has_more": ROWS * number < total,
         "sorts": tuple(SORTS),
         "index": index,
         "rule": None if query.group else next((rule for rule in RULES if rule.id == query.show), None),
@@ -189,34 +197,32 @@ def pages_csv(evaluation: Evaluation, arguments: Mapping[str, str]) -> str:
     return pages_as_csv(evaluation.index.query(_page_query(arguments), 0, -1)[1])
 
 
-def _routes(evaluation: Evaluation, number: int) -> Context:
+def _routes(evaluation: Evaluation, arguments: Mapping[str, str]) -> Context:
     routes = evaluation.routes
-    return {
-        "rows": routes[ROWS * (number - 1) : ROWS * number],
-        "total": len(routes),
-        "number": number,
-        "has_more": ROWS * number < len(routes),
-        "unlinked": UNLINKED,
-    }
+    return _paged(arguments, lambda offset, limit: (len(routes), routes[offset : offset + limit]))
 
 
-def _changes(evaluation: Evaluation, asked: str, number: int) -> Context:
+def _changes(evaluation: Evaluation, arguments: Mapping[str, str]) -> Context:
     """The changes since a day, or of the last days if the request does not give one up to today."""
-    day = _parse_day(asked, evaluation.now)
-    since_day = evaluation.now // SECONDS_PER_DAY - DEFAULT_DAYS if day is None else day
+    asked, today = arguments.get("since", ""), evaluation.now // SECONDS_PER_DAY
+    try:
+        day: int | None = timestamp_of_w3c(asked[:10]) // SECONDS_PER_DAY
+    except ValueError:
+        day = None
+    if day is not None and not 0 <= day <= today:
+        day = None
+    since_day = today - DEFAULT_DAYS if day is None else day
     since = since_day * SECONDS_PER_DAY
-    counts = _change_counts(evaluation, since_day)
-    rows = evaluation.index.changes(since, ROWS * (number - 1), ROWS)
-    return {
-        "since": w3c_day_from_timestamp(since),
+    since_date = w3c_day_from_timestamp(since)
+    table = _paged(arguments, partial(evaluation.index.query, PageQuery(since=since)))
+    return table | {
+        "since": since_date,
         "refused": asked if day is None else "",
         "today": w3c_day_from_timestamp(evaluation.now),
-        "counts": counts,
+        "counts": _change_counts(evaluation, since_day),
         "kinds": CHANGE_KINDS,
-        "rows": [(row, change) for row in rows if (change := row.change(since)) is not None],
-        "arguments": {"since": None if day is None else w3c_day_from_timestamp(since)},
-        "number": number,
-        "has_more": ROWS * number < sum(counts.values()),
+        "rows": [(row, change) for row in table["rows"] if (change := row.change(since)) is not None],
+        "arguments": {"since": None if day is None else since_date},
     }
 
 
@@ -225,20 +231,6 @@ def _change_counts(evaluation: Evaluation, since_day: int) -> dict[str, int]:
     for (kind, _), count in evaluation.index.changes_by_day(since_day * SECONDS_PER_DAY).items():
         counts[kind] += count
     return counts
-
-
-def _page_number(arguments: Mapping[str, str]) -> int:
-    text = arguments.get("page", "")
-    return max(1, int(text)) if text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS else 1
-
-
-def _parse_day(text: str, now: int) -> int | None:
-    """The day of a date such as 2026-01-31, in days since 1970; None if it is no date, or after today."""
-    try:
-        day = timestamp_of_w3c(text[:10]) // SECONDS_PER_DAY
-    except ValueError:
-        return None
-    return day if 0 <= day <= now // SECONDS_PER_DAY else None
 
 
 def _monday(day: int) -> int:
@@ -250,12 +242,16 @@ def _page(evaluation: Evaluation, asked: str, service: ServiceInspection) -> Rep
     """One page, by its path or its URL: its verdict, the evidence, and its history."""
     site = evaluation.snapshot.site
     path = asked.strip().removeprefix(site.base_url).partition("#")[0].partition("?")[0] or "/"
-    row = evaluation.index.find(path) or evaluation.index.find(quote_path(path) or path)
-    if row is None:
+    for spelling in (path, quote_path(path) or path):
+        _, rows = evaluation.index.query(PageQuery(path=spelling), 0, 1)
+        if rows:
+            break
+    else:
         explanation = service.explain(unquote(path), service.snapshot(site))
         return ReportPage("unknown_page.html", {"path": path, "explanation": explanation}, 404)
+    row = rows[0]
     stored = evaluation.snapshot.find_pages([row.path]).get(row.path)
-    context: Context = {"row": row, "facts": [], "events": [], "unlinked": UNLINKED}
+    context: Context = {"row": row, "facts": [], "events": []}
     if stored is not None:
         events = page_events(stored, row.dropped, time)
         context["facts"] = list(observed_facts(stored, time))
@@ -348,3 +344,67 @@ def _arguments(request: Request) -> dict[str, str]:
 def _respond(request: Request, status: int, body: bytes, fields: Iterable[tuple[str, str]]) -> Response:
     headers = [*fields, ("Content-Length", str(len(body))), *_SECURITY]
     return Response(status, headers, b"" if request.method == "HEAD" else body)
+
+
+# Files
+
+
+def export_report(
+    service: ServiceInspection,
+    site: Site,
+    folder: Path,
+    on_progress: Callable[[int, int | None], None],
+    async_collector: AsyncCollector | None,
+) -> int:
+    """Evaluate the pages of a site, write the report of them into a folder, and return the number of files.
+
+    Files that are there already are replaced, and those of an earlier report that this one does not have are removed.
+    Raises `OSError` if a file cannot be written, `StoreError` if the store fails.
+    """
+    evaluation = evaluate(service, replace(service.snapshot(site), async_collector=async_collector))
+    links = _FileLinks()
+    context = common_context(service, site, evaluation)
+    folder.mkdir(parents=True, exist_ok=True)
+    written = {folder / "style.css"}
+    (folder / "style.css").write_bytes(STYLE)
+    for file, name, arguments in links.files:
+        if name == "pages.csv":
+            content = pages_csv(evaluation, arguments)
+        else:
+            page = report_page(name, arguments, service, site, evaluation, is_live=False)
+            content = render(page.template, {**context, **page.context, "name": name, "links": links})
+        (folder / file).write_text(content, "utf-8", errors="replace")
+        written.add(folder / file)
+        on_progress(len(written), None)
+    for earlier in {*folder.glob("*.html")} - written:
+        if _MARK in earlier.read_bytes():
+            earlier.unlink()
+    return len(written)
+
+
+class _FileLinks:
+    """Links from one file to others. The pages that they lead to are written, too."""
+
+    is_dynamic = False
+
+    def __init__(self) -> None:
+        self.files: list[tuple[str, str, dict[str, str]]] = []
+        """What was linked so far: each file, with the name and the arguments of its page. It grows while it is read."""
+        self._known: dict[tuple[Any, ...], str] = {}
+        self._numbers: Counter[str] = Counter()
+        self.to("overview")
+
+    def to(self, name: str, /, **query: Any) -> str | None:
+        """The link to a page; None if there is no such file, because there are too many pages of the site."""
+        if name == "style.css":
+            return name
+        arguments = given_arguments(query)
+        key = name, *sorted(arguments.items())
+        if key not in self._known:
+            if name == "page" and self._numbers[name] == MAX_PAGE_FILES:
+                return None
+            self._numbers[name] += 1
+            file = f"{name}-{self._numbers[name]}.html" if arguments else f"{name}.html"
+            self._known[key] = {"overview": "index.html", "pages.csv": name}.get(name, file)
+            self.files.append((self._known[key], name, arguments))
+        return self._known[key]
