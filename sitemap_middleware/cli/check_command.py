@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from .. import __version__
-from ..check.check_sitemap import check_sitemap
+from ..check.check_sitemap import ClientSource, FileSource, check_sitemap
 from ..check.clients import AppClient, Client
 from ..check.findings import FAMILIES, RULES, Severity, shortened
 from ..check.output import as_json as json_of
 from ..check.output import as_sarif, by_rule, summary, text_lines
 from ..check.run import DEFAULT_LIMIT, DEFAULT_MAX_DOCUMENTS, SAMPLE_PAGES, Pages, Run, Settings
-from ..check.sources import ClientSource, FileSource
 from ..check.values import check_loc
 from ..http.urls import parse_base_url
 from ..listing.evaluated_urls import EvaluatedUrl

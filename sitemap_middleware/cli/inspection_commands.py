@@ -69,7 +69,8 @@ def explain(app: Any, pages: tuple[str, ...], *, as_json: bool, **options: Any) 
         for index, explanation in enumerate(explanations):
             if index:
                 click.echo()
-            results.print_explanation(explanation, notes)
+            results.print_explanation(explanation)
+        print_notes(notes if explanations else ())
     for refused in errors:
         refused.show()
     sys.exit(2 if errors else 0 if all(explanation.listed for explanation in explanations) else 1)
@@ -118,7 +119,8 @@ def changes(app: Any, *, since: str, as_json: bool, **options: Any) -> None:
     if as_json:
         print_json(results.changes_as_json(moment, found, notes))
     else:
-        results.print_changes(found, moment, notes)
+        results.print_changes(found, moment)
+        print_notes(notes)
     if failures:  # their pages are missing
         raise CommandError("; ".join(failures))
 
@@ -147,7 +149,8 @@ def routes_(app: Any, *, strict: bool, as_json: bool, **options: Any) -> None:
         site = snapshots[0].site.base_url
         print_json(results.route_report_as_json(site, sitemap_url, reports, notes))
     else:
-        results.print_route_report(sitemap_url, reports, notes)
+        results.print_route_report(sitemap_url, reports)
+        print_notes(notes)
     found = any(report.undecided or report.unmatched or report.failing for report in reports)
     sys.exit(1 if strict and (found or target.running.failure is not None) else 0)
 

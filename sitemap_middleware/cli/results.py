@@ -59,13 +59,12 @@ def explanation_as_json(explanation: Explanation, notes: Sequence[str]) -> dict[
     }
 
 
-def print_explanation(explanation: Explanation, notes: Sequence[str]) -> None:
+def print_explanation(explanation: Explanation) -> None:
     verdict, *details = str(explanation).splitlines()
     out = console()
     print_line(out, verdict, "bold green" if explanation.listed else "bold red")
     for line in (*details, *observation_lines(explanation)):
         print_line(out, line)
-    _print_notes(notes)
 
 
 def observation_lines(explanation: Explanation) -> Iterator[str]:
@@ -109,7 +108,7 @@ def changes_as_json(since: int, changes: Iterable[PageChange], notes: Sequence[s
     return {"since": w3c_from_timestamp(since), **groups, "notes": list(notes)}
 
 
-def print_changes(changes: Sequence[PageChange], since: int, notes: Sequence[str]) -> None:
+def print_changes(changes: Sequence[PageChange], since: int) -> None:
     """Print changes in groups, the latest change of each first."""
     out = console()
     print_line(out, f"changes known since {w3c_from_timestamp(since)}: {len(changes) or 'none'}", "bold")
@@ -119,7 +118,6 @@ def print_changes(changes: Sequence[PageChange], since: int, notes: Sequence[str
         if group:
             print_line(out, f"{heading}: {len(group)}", "bold")
             print_rows(out, map(_change_row, group))
-    _print_notes(notes)
 
 
 def _change_row(change: PageChange) -> Row:
@@ -128,11 +126,6 @@ def _change_row(change: PageChange) -> Row:
     if change.kind == "changed":
         return change.url, f"{change.at} ({change.reason})", ""
     return change.url, f"{change.reason}; its last good answer came between {change.last_good} and {change.at}", ""
-
-
-def _print_notes(notes: Sequence[str]) -> None:
-    for note in notes:
-        print_line(console(), f"note: {note}", "dim")
 
 
 # routes
@@ -166,7 +159,7 @@ def route_report_as_json(
     }
 
 
-def print_route_report(sitemap_url: str, reports: Sequence[RouteReport], notes: Sequence[str]) -> None:
+def print_route_report(sitemap_url: str, reports: Sequence[RouteReport]) -> None:
     out = console()
     pages_seen, pages_listed = sum(report.known for report in reports), sum(report.listed for report in reports)
     routes = sum(not report.is_pattern for report in reports)
@@ -186,7 +179,6 @@ def print_route_report(sitemap_url: str, reports: Sequence[RouteReport], notes: 
             print_line(out, f"{'note' if lines is unlinked else 'warning'}: {hint}", "yellow")
         for line in lines:
             print_line(out, f"  {line}")
-    _print_notes(notes)
 
 
 def _print_routes(reports: Sequence[RouteReport]) -> None:

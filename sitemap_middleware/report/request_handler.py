@@ -77,10 +77,8 @@ class ReportHandler:
         if inspect.isawaitable(allowed):
             if inspect.iscoroutine(allowed):
                 allowed.close()
-            self._warn_once(
-                "awaitable", "authorize returned an awaitable, which a WSGI app cannot await; give a plain function"
-            )
-            return None
+            error = TypeError("it returned an awaitable, which a WSGI app cannot await; give a plain function")
+            allowed = self._refuse_by_error(error)
         response: Response | None = Context().run(self._decide, request, allowed)
         return response
 

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from sitemap_middleware.check import run
-from sitemap_middleware.check.check_sitemap import check_sitemap
+from sitemap_middleware.check.check_sitemap import FileSource, check_sitemap
 from sitemap_middleware.check.run import Settings
-from sitemap_middleware.check.sources import FileSource
 from sitemap_middleware.exceptions import SitemapError
 
 from .test_rules import check

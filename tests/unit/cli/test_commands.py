@@ -234,7 +234,7 @@ def test_app_below_a_root_path_is_found_as_its_server_serves_it(options: list[st
     answer = run("explain", "own_shop:app", "/about", *options)
     assert "loc: https://shop.example/shop/about" in answer.stdout
     assert "first seen: " in answer.stdout
-    assert "note: the store has no pages" not in answer.stdout
+    assert "note: the store has no pages" not in answer.stderr
     for page in ("/shop/about", "https://shop.example/shop/about"):
         assert run("explain", "own_shop:app", page, *options).stdout == answer.stdout
     assert run("build", "own_shop:app", "--out", "out", *options).exit_code == 0
@@ -256,11 +256,11 @@ def test_development_server_is_found_by_its_port_in_the_store(host: str, root: s
     wsgi(app, RequestSpec("/", host=host, root=root))
     app.wsgi_app.close()
     name = "own_blog:create_app(base_url=None)"
-    output = run("explain", name, "/").stdout
+    output = run("explain", name, "/").output
     assert f"loc: {cure}/" in output
     assert "first seen: " in output
     visit_blog("/")
-    output = run("explain", name, "/", "--no-requests").stdout
+    output = run("explain", name, "/", "--no-requests").output
     if cure != "http://localhost":  # which is what is looked up by itself
         assert "note: the store has no pages of http://localhost, but of other sites: give --base-url " in output
     assert "first seen: " in run("explain", name, "/", "--base-url", cure).stdout
@@ -268,7 +268,7 @@ def test_development_server_is_found_by_its_port_in_the_store(host: str, root: s
 
 def test_public_site_is_found_in_the_store_of_an_app_without_base_url() -> None:
     visit_blog("/")
-    output = run("explain", "own_blog:create_app(base_url=None)", "/").stdout
+    output = run("explain", "own_blog:create_app(base_url=None)", "/").output
     assert "loc: https://blog.example/\n" in output
     assert "note: base_url is not set, so this is about https://blog.example; --base-url chooses another" in output
 
@@ -426,8 +426,8 @@ def test_status_names_the_app_by_name_path_and_url(tmp_path: Path) -> None:
 
 
 def test_a_store_that_does_not_exist_is_not_made(store: Path) -> None:
-    assert f"note: no store exists at {store}" in run("explain", "own_blog:create_app", "/", "--no-requests").stdout
-    assert "note: no store exists" not in run("explain", "own_blog:create_app", "/").stdout
+    assert f"note: no store exists at {store}" in run("explain", "own_blog:create_app", "/", "--no-requests").stderr
+    assert "note: no store exists" not in run("explain", "own_blog:create_app", "/").stderr
     assert "base_url: https://blog.example (argument)" in run("status", "own_blog:create_app").stdout
     assert not store.exists()
 
