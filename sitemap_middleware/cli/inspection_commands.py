@@ -1,32 +1,43 @@
-"""The commands that look at an app or a store: explain, list, changes, routes and status.
+"""The commands that look at an app: explain, list, changes and routes. Colours need a terminal.
 
-`explain`, `list`, `changes` and `routes` import the app, start it if it speaks ASGI, request its sitemap, as a crawler
-would, and read its store. `status` reads a store, and requests and writes nothing.
+They import the app, start it if it speaks ASGI, request its sitemap, as a crawler would, and read its store.
 """
 
 from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Collection, Iterator
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
 
 import click
+from rich import box
+from rich.table import Table
+from rich.text import Text
 
-from ..http.urls import without_password
-from ..indexnow import RECORD_NAME
+from ..evidence.dates import w3c_from_timestamp
+from ..evidence.page_verdict import UNLINKED, Explanation, observed_facts
 from ..listing.candidates import SiteSnapshot
-from ..listing.evaluated_urls import pages_as_csv
-from ..models import Site
-from ..options.sources import Setting
-from ..stores import Store, open_store
-from ..stores.base import store_name
-from ..stores.stored_sites import StoreStatus, open_readonly, store_status
-from . import results, terminal
-from .app_loader import is_app_name, load_app
+from ..listing.evaluated_urls import COLUMNS, EvaluatedUrl, PageChange, pages_as_csv
+from ..listing.route_report import RouteReport
+from . import terminal
 from .command_target import Target, open_target, reporting_errors
-from .terminal import CommandError, console, print_json, print_notes, print_rows, progress
+from .terminal import CommandError, Row, console, print_json, print_line, print_notes, print_rows, printable, progress
+
+_UNDECIDED_ROUTES_HINT: Final = (
+    "these routes have parameters, and their pages are neither enumerated, learned nor excluded."
+    " Decorate each with @sitemap(values=...), @sitemap(learn=True) or @sitemap(exclude=True),"
+    " or name it in the option learn or exclude:"
+)
+
+_UNLINKED_ROUTES_HINT: Final = (
+    "these routes are listed, but no page that was read links to them."
+    " Link to each, or mark it @sitemap(exclude=True) if it is no page for visitors:"
+)
+
+_CHANGE_HEADINGS: Final = {"new": "new", "dropped": "no longer listed", "changed": "changed"}
+
+_MIN_ROUTE_COLUMNS: Final = 30
 
 _no_requests_option = click.option(
     "--no-requests",
@@ -35,13 +46,11 @@ _no_requests_option = click.option(
 )
 
 
-_View = tuple[Target, list[SiteSnapshot], list[str]]
-"""A started app as a command looks at it, with notes."""
-
-
 @contextlib.contextmanager
-def _view(app: Any, what: str, *, no_requests: bool, **options: Any) -> Iterator[_View]:
-    """Look at an app. `options` are those of `open_target`."""
+def _view(
+    app: Any, what: str, *, no_requests: bool, **options: Any
+) -> Iterator[tuple[Target, list[SiteSnapshot], list[str]]]:
+    """Provide a started app, its sites and notes. `options` are those of `open_target`."""
     with reporting_errors(), progress(what), open_target(app, **options).started() as target:
         yield target, *target.snapshots(requests=not no_requests)
 
@@ -64,16 +73,57 @@ def explain(app: Any, pages: tuple[str, ...], *, as_json: bool, **options: Any) 
             except CommandError as error:  # the others are explained all the same
                 errors.append(error)
     if as_json:
-        print_json([results.explanation_as_json(explanation, notes) for explanation in explanations])
+        print_json([_explanation_as_json(explanation, notes) for explanation in explanations])
     else:
         for index, explanation in enumerate(explanations):
             if index:
                 click.echo()
-            results.print_explanation(explanation)
+            verdict, *details = str(explanation).splitlines()
+            print_line(console(), verdict, "bold green" if explanation.listed else "bold red")
+            for line in (*details, *_observation_lines(explanation)):
+                print_line(console(), line)
         print_notes(notes if explanations else ())
     for refused in errors:
         refused.show()
     sys.exit(2 if errors else 0 if all(explanation.listed for explanation in explanations) else 1)
+
+
+def _explanation_as_json(explanation: Explanation, notes: Sequence[str]) -> dict[str, Any]:
+    entry, page, route = explanation.entry, explanation.page, explanation.route
+    return {
+        "path": explanation.path,
+        "loc": explanation.loc,
+        "listed": explanation.listed,
+        "reason": explanation.reason,
+        "route": route.path if route else None,
+        "endpoint": route.endpoint if route else None,
+        "lastmod": entry.lastmod if entry else None,
+        "lastmod_from": explanation.lastmod_source,
+        "changefreq": entry.changefreq if entry else None,
+        "priority": entry.priority if entry else None,
+        "extensions": list(explanation.extensions),
+        "status": page.status if page else None,
+        "first_seen": w3c_from_timestamp(page.first_seen) if page else None,
+        "last_seen": w3c_from_timestamp(page.last_seen) if page else None,
+        "unlinked": explanation.unlinked,
+        "history": [{"at": w3c_from_timestamp(event.at), "event": event.text} for event in explanation.history],
+        "notes": list(notes),
+    }
+
+
+def _observation_lines(explanation: Explanation) -> Iterator[str]:
+    """Yield what was observed of a page, and when, and what happened to it."""
+    page = explanation.page
+    if page is None:
+        if explanation.route is not None:
+            yield "seen: no response that counts"
+        return
+    for name, value in observed_facts(page):
+        yield f"{name}: {value}"
+    if explanation.history:
+        yield "history:"
+        for event in explanation.history:
+            yield f"  {w3c_from_timestamp(event.at)} {event.text}"
 
 
 @click.command(name="list")
@@ -89,12 +139,20 @@ def list_(app: Any, *, not_listed: bool, as_json: bool, as_csv: bool, **options:
     if as_csv:
         click.echo(pages_as_csv(lines), nl=False)
     elif as_json:
-        print_json([*map(results.page_as_json, lines)])
+        print_json([{column: getattr(line, column) for column in COLUMNS} for line in lines])
     else:
-        print_rows(console(), map(results.page_row, lines))
+        print_rows(console(), map(_page_row, lines))
     print_notes(notes)
     if failures:  # their pages are missing
         raise CommandError("; ".join(failures))
+
+
+def _page_row(line: EvaluatedUrl) -> Row:
+    """The URL and the date of a page and whether no page links to it, or the reason why it is not listed."""
+    if not line.listed:
+        return line.url, f"not listed: {line.reason}", "dim"
+    about = [f"{line.lastmod} ({line.lastmod_from})"] if line.lastmod else []
+    return line.url, "; ".join([*about, *([UNLINKED] if line.linked is False else [])]), ""
 
 
 @click.command()
@@ -117,12 +175,40 @@ def changes(app: Any, *, since: str, as_json: bool, **options: Any) -> None:
         moment = terminal.parse_since(since, snapshots[0].now)
         found = list(target.service.changes(snapshots, moment, failures))
     if as_json:
-        print_json(results.changes_as_json(moment, found, notes))
+        print_json(_changes_as_json(moment, found, notes))
     else:
-        results.print_changes(found, moment)
+        _print_changes(found, moment)
         print_notes(notes)
     if failures:  # their pages are missing
         raise CommandError("; ".join(failures))
+
+
+def _changes_as_json(since: int, changes: Iterable[PageChange], notes: Sequence[str]) -> dict[str, Any]:
+    groups: dict[str, list[dict[str, str]]] = {kind: [] for kind in _CHANGE_HEADINGS}
+    for change in changes:
+        row = {"url": change.url, "at": change.at, "reason": change.reason}
+        groups[change.kind].append(row | ({"last_good": change.last_good} if change.last_good else {}))
+    return {"since": w3c_from_timestamp(since), **groups, "notes": list(notes)}
+
+
+def _print_changes(changes: Sequence[PageChange], since: int) -> None:
+    """Print changes in groups, the latest change of each first."""
+    out = console()
+    print_line(out, f"changes known since {w3c_from_timestamp(since)}: {len(changes) or 'none'}", "bold")
+    for kind, heading in _CHANGE_HEADINGS.items():
+        group = sorted((change for change in changes if change.kind == kind), key=lambda change: change.url)
+        group.sort(key=lambda change: change.at, reverse=True)
+        if group:
+            print_line(out, f"{heading}: {len(group)}", "bold")
+            print_rows(out, map(_change_row, group))
+
+
+def _change_row(change: PageChange) -> Row:
+    if change.kind == "new":
+        return change.url, change.at, ""
+    if change.kind == "changed":
+        return change.url, f"{change.at} ({change.reason})", ""
+    return change.url, f"{change.reason}; its last good answer came between {change.last_good} and {change.at}", ""
 
 
 @click.command(name="routes")
@@ -147,56 +233,84 @@ def routes_(app: Any, *, strict: bool, as_json: bool, **options: Any) -> None:
         sitemap_url = snapshots[0].site.base_url + target.service.options.path
     if as_json:
         site = snapshots[0].site.base_url
-        print_json(results.route_report_as_json(site, sitemap_url, reports, notes))
+        print_json(_route_report_as_json(site, sitemap_url, reports, notes))
     else:
-        results.print_route_report(sitemap_url, reports)
+        _print_route_report(sitemap_url, reports)
         print_notes(notes)
     found = any(report.undecided or report.unmatched or report.failing for report in reports)
     sys.exit(1 if strict and (found or target.running.failure is not None) else 0)
 
 
-@click.command()
-@click.argument("app", metavar="STORE")
-@click.option("--site", "sites", metavar="URL", multiple=True, help="Print only this site. May be repeated.")
-@terminal.json_option
-def status(app: Any, sites: tuple[str, ...], *, as_json: bool) -> None:
-    """Show what is in a store.
-
-    For each site: how many pages are known, and when one of them was last written. Nothing is written to the store.
-
-    STORE is the path of an SQLite file, the URL that the app has as its store, or the app itself, as
-    MODULE:ATTRIBUTE or FILE.py:ATTRIBUTE.
-
-    For an app, the value of each option is shown, too, and where it comes from.
-    """
-    with reporting_errors():
-        store, settings, named = _open_store(app)
-        missing = open_readonly(store)[1] if settings else None  # the options of an app are shown without a store, too
-        if missing:
-            contents = StoreStatus(store_name(store), [])
-        else:
-            contents = store_status(store, sites, records=[RECORD_NAME], named=named)
-    if as_json:
-        print_json(results.status_as_json(contents) | results.settings_as_json(settings))
-    else:
-        results.print_status(contents)
-        results.print_settings(settings)
-    if missing:
-        print_notes([missing])
+def _route_report_as_json(
+    site: str, sitemap_url: str, reports: Sequence[RouteReport], notes: Sequence[str]
+) -> dict[str, Any]:
+    return {
+        "site": site,
+        "sitemap": sitemap_url,
+        "routes": [
+            {
+                "route": report.route.path,
+                "endpoint": report.route.endpoint,
+                "host": report.route.host,
+                "static": report.route.static,
+                "listed": report.verdict.listed,
+                "reason": report.verdict.reason,
+                "pages_seen": report.known,
+                "pages_listed": report.listed,
+                "lastmod_from": {source or "none": count for source, count in sorted(report.lastmod.items())},
+                "undecided": report.undecided,
+            }
+            for report in reports
+        ],
+        "undecided": [report.route.path for report in reports if report.undecided],
+        "unmatched": [report.route.path for report in reports if report.unmatched],
+        "unlinked": [report.route.path for report in reports if report.unlinked],
+        "notes": list(notes),
+    }
 
 
-def _open_store(target: Any) -> tuple[Store, Collection[Setting], Site | None]:
-    """Open the store that a path, a URL, an app or its name stands for. An app has settings and base_url, too."""
-    if isinstance(target, str):
-        file = Path(target)
-        if "://" in target:
-            return open_store(target, "STORE"), (), None
-        if file.is_file() and file.suffix != ".py":
-            return open_store(f"sqlite:///{file.absolute()}", "STORE"), (), None
-        if file.is_dir():
-            raise CommandError(f"{target} is a folder: give the store's file in it, such as {file / 'sitemap.sqlite3'}")
-        if not is_app_name(target):
-            shown = without_password(target) if "@" in target else target
-            raise CommandError(f"no such file: {shown}; give a store's path or URL, or an app as MODULE:ATTRIBUTE")
-    middleware = load_app(target)[1]
-    return middleware.service.store, middleware.settings.values(), middleware.service.options.site
+def _print_route_report(sitemap_url: str, reports: Sequence[RouteReport]) -> None:
+    out = console()
+    pages_seen, pages_listed = sum(report.known for report in reports), sum(report.listed for report in reports)
+    routes = sum(not report.is_pattern for report in reports)
+    print_line(out, f"{sitemap_url}: routes {routes}, pages seen {pages_seen}, pages listed {pages_listed}", "bold")
+    _print_routes(reports)
+    undecided = [f"{report.route.path} ({report.route.endpoint})" for report in reports if report.undecided]
+    unmatched = [report.verdict.reason for report in reports if report.unmatched]
+    failing = [f"{report.route.path}: {report.verdict.reason}" for report in reports if report.failing]
+    unlinked = [report.route.path for report in reports if report.unlinked]
+    for hint, lines in (
+        (_UNDECIDED_ROUTES_HINT, undecided),
+        ("these patterns match nothing:", unmatched),
+        ("these values or lastmod functions fail, so the sitemap lacks their latest pages or dates:", failing),
+        (_UNLINKED_ROUTES_HINT, unlinked),
+    ):
+        if lines:
+            print_line(out, f"{'note' if lines is unlinked else 'warning'}: {hint}", "yellow")
+        for line in lines:
+            print_line(out, f"  {line}")
+
+
+def _print_routes(reports: Sequence[RouteReport]) -> None:
+    """Print a table with a line for each route."""
+    out = console()
+    names = [f"{report.route.host or ''}{report.route.path}" for report in reports]
+    longest = max(map(len, names), default=0)
+    table = Table(box=box.SIMPLE_HEAD if out.is_terminal else box.ASCII2, safe_box=True)
+    table.add_column("route", overflow="fold", no_wrap=not out.is_terminal, min_width=min(longest, _MIN_ROUTE_COLUMNS))
+    for column in ("listed", "why", "seen", "lastmod from"):
+        table.add_column(column, overflow="fold", justify="right" if column == "seen" else "left")
+    for name, report in zip(names, reports, strict=True):
+        verdict = "yes" if report.verdict.listed else "no"
+        cells = [name, verdict, report.verdict.reason, str(report.known), _lastmod_sources(report)]
+        style = "yellow" if report.undecided or report.unmatched else "" if report.verdict.listed else "dim"
+        table.add_row(*(Text(printable(cell)) for cell in cells), style=style)
+    out.print(table)
+
+
+def _lastmod_sources(report: RouteReport) -> str:
+    """Describe where the lastmod of a route's pages comes from, with counts unless the route is a single page."""
+    counts = sorted(report.lastmod.items(), key=lambda item: (-item[1], item[0]))
+    if report.route.static:
+        return "".join(source or "none" for source, _ in counts)
+    return "; ".join(f"{source or 'none'}: {count}" for source, count in counts)

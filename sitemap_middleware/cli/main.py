@@ -13,7 +13,8 @@ import click
 from .build_and_report_commands import build, report
 from .check_command import check
 from .crawlers_command import crawlers
-from .inspection_commands import changes, explain, list_, routes_, status
+from .inspection_commands import changes, explain, list_, routes_
+from .status_command import status
 
 
 @click.group(

@@ -21,8 +21,6 @@ from ..evidence.dates import timestamp_of
 PLAIN_WIDTH_COLUMNS: Final = 1_000_000
 """Width of what does not go to a terminal: no line of a table is broken for programs."""
 
-_INDENT: Final = "    "
-
 _MAX_HTML_ROWS: Final = 1000
 
 _AGE: Final = re.compile(r"(\d{1,6})\s*([mhdw])")
@@ -106,19 +104,12 @@ def print_rows(out: Console, rows: Iterable[Row]) -> None:
 
     On a terminal what is said is aligned, and stands below if it does not fit.
     """
-    if not out.is_terminal:
-        for text, about, style in rows:
-            print_line(out, f"{text}  {about}".rstrip(), style)
-        return
     rows = list(rows)
-    width = max((len(text) for text, _, _ in rows if len(text) <= out.width // 2), default=0)
+    width = max((len(text) for text, _, _ in rows if len(text) <= out.width // 2), default=0) if out.is_terminal else 0
     for text, about, style in rows:
         line = f"{text:<{width}}  {about}".rstrip()
-        if not about or len(line) <= out.width:
-            print_line(out, line, style)
-        else:
-            print_line(out, text, style)
-            print_line(out, f"{_INDENT}{about}", style)
+        for part in (text, f"    {about}") if about and len(line) > out.width else (line,):
+            print_line(out, part, style)
 
 
 def print_json(value: object) -> None:
