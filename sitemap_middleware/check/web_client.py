@@ -198,13 +198,9 @@ def _failure(error: Exception, response: Response) -> tuple[Failure, str]:
     cause: BaseException | None = error
     reason = str(error) or type(error).__name__
     while cause is not None:
-        if isinstance(cause, socket.gaierror):
-            host = urlsplit(response.url).hostname
-            is_temporary = cause.errno == socket.EAI_AGAIN
-            return Failure.CONNECTION, f"DNS did not answer for {host}" if is_temporary else f"{host} has no address"
         if isinstance(cause, OSError) and cause.errno and not isinstance(cause, ssl.SSLError):
-            reason = os.strerror(cause.errno)
+            reason = os.strerror(cause.errno) if cause.errno > 0 else str(cause.strerror)  # of DNS they are negative
         cause = cause.__cause__ or cause.__context__
-    if isinstance(error, httpx.ConnectError):
+    if isinstance(error, (httpx.ConnectError, OSError)):
         reason = f"could not connect to {urlsplit(response.url).netloc}: {reason}"
     return Failure.CONNECTION, reason

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import click
 
@@ -29,9 +29,6 @@ from . import terminal
 from .app_loader import is_app_name
 from .command_target import open_target, reporting_errors
 from .terminal import CommandError, console, print_line, print_notes, print_rows, progress
-
-if TYPE_CHECKING:
-    from ..check.web_client import WebClient  # needs httpx
 
 _STYLES: Final = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: ""}
 
@@ -266,49 +263,44 @@ def _path_of_documents(target: Any) -> Path | None:
 @contextlib.contextmanager
 def _opened(target: Any, mode: Pages, *, obey_robots: bool, base_url: str | None, **options: Any) -> Iterator[_Subject]:
     """Provide the documents of a URL, a file, a folder or an app. Raises `CommandError` if it is none of them."""
-    if isinstance(target, str):
-        scheme, separator, rest = target.partition("://")
-        if separator and scheme.lower() in ("http", "https"):
-            if base_url is not None:
-                raise CommandError("--base-url is for a file or an app: the documents of a URL are requested there")
-            url = f"{scheme.lower()}://{rest}"
-            if not check_loc(url, is_page=False).host:
-                raise CommandError(f"{url!r} is not a URL")
-            web = _web_client(url, obey_robots=obey_robots)
-            yield ClientSource(url, web, time.time()), web, None
-            return
-        if (path := _path_of_documents(target)) is not None:
-            location = f"{parse_base_url(base_url, '--base-url').base_url}/" if base_url else None
-            if location and path.is_file():
-                location += path.name
-            nobody: AbstractAsyncContextManager[None] = contextlib.nullcontext()
-            yield (
-                FileSource(path, location),
-                nobody if mode is Pages.NONE else _web_client("", obey_robots=obey_robots),
-                None,
-            )
-            return
-        if Path(target).is_file():
+    scheme, separator, rest = target.partition("://") if isinstance(target, str) else ("", "", "")
+    if separator and scheme.lower() in ("http", "https"):
+        from ..check.web_client import WebClient
+
+        if base_url is not None:
+            raise CommandError("--base-url is for a file or an app: the documents of a URL are requested there")
+        url = f"{scheme.lower()}://{rest}"
+        if not check_loc(url, is_page=False).host:
+            raise CommandError(f"{url!r} is not a URL")
+        web = WebClient(url, obey_robots=obey_robots)
+        yield ClientSource(url, web, time.time()), web, None
+    elif (path := _path_of_documents(target)) is not None:
+        location = f"{parse_base_url(base_url, '--base-url').base_url}/" if base_url else None
+        if location and path.is_file():
+            location += path.name
+        opened: AbstractAsyncContextManager[Client | None] = contextlib.nullcontext()
+        if mode is not Pages.NONE:
+            from ..check.web_client import WebClient
+
+            opened = WebClient(obey_robots=obey_robots)
+        yield FileSource(path, location), opened, None
+    else:
+        if isinstance(target, str) and Path(target).is_file():
             raise CommandError(f"{target} is a Python file: name the app in it, such as {target}:app")
-        if not is_app_name(target):
+        if isinstance(target, str) and not is_app_name(target):
             raise CommandError(
                 f"no such file: {target}; give a URL with http:// or https://, a file or folder,"
                 " or an app as MODULE:ATTRIBUTE"
             )
-    with (
-        only_existing_files(),
-        open_target(target, base_url=base_url, **options).started_site("sitemap") as (app, site),
-    ):
-        client = AppClient(app.running.client(site), site)
-        source = ClientSource(f"{site.base_url}{app.service.options.path}", client, time.time())
+        with (
+            only_existing_files(),
+            open_target(target, base_url=base_url, **options).started_site("sitemap") as opened_app,
+        ):
+            app, site = opened_app
+            client = AppClient(app.running.client(site), site)
+            source = ClientSource(f"{site.base_url}{app.service.options.path}", client, time.time())
 
-        def known(failures: list[str]) -> Iterator[EvaluatedUrl]:
-            return app.service.url_report(app.snapshots()[0][:1], failures)
+            def known(failures: list[str]) -> Iterator[EvaluatedUrl]:
+                return app.service.url_report(app.snapshots()[0][:1], failures)
 
-        yield source, contextlib.nullcontext(client), known
-
-
-def _web_client(named: str, *, obey_robots: bool) -> WebClient:
-    from ..check.web_client import WebClient
-
-    return WebClient(named, obey_robots=obey_robots)
+            yield source, contextlib.nullcontext(client), known

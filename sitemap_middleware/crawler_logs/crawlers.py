@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from enum import StrEnum
 from functools import cached_property, lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 from urllib.request import Request, getproxies, urlopen
 
 Address = IPv4Address | IPv6Address
@@ -25,7 +25,7 @@ MAX_FILE_BYTES: Final = 4 * 1024 * 1024
 """Bytes of a file of ranges that are downloaded. A longer one cannot be read."""
 
 _KNOWN_HOST: Final = "developers.google.com"
-_NETWORK_NAMES: Final = ("ipv4Prefix", "ipv6Prefix", "ip_prefix", "ipv6_prefix")
+_NETWORK: Final = re.compile(r'"\s*((?:\d+\.){3}\d+(?:/\d+)?|[0-9A-Fa-f]*:[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*(?:/\d+)?)\s*"')
 _DOWNLOAD_SECONDS: Final = 10.0
 _LOOKUPS_AT_ONCE: Final = 32
 
@@ -137,23 +137,15 @@ Sender = tuple[Crawler, str]
 
 
 def parse_ranges(content: bytes) -> list[Network]:
-    """The networks of a file.
-
-    Operators write `{"prefixes": [{"ipv4Prefix": "192.0.2.0/24"}, {"ipv6Prefix": …}]}`; some give the prefixes as plain
-    texts, or the networks under `ip_prefix`, or leave the outer object out. Raises `ValueError`.
-    """
+    """The networks that a file names. Operators do not agree on the keys. Raises `ValueError`."""
     try:
-        parsed = json.loads(content)
+        text = json.dumps(json.loads(content))
     except (ValueError, RecursionError):
         raise ValueError("it is not JSON") from None
-    prefixes = parsed.get("prefixes") if isinstance(parsed, dict) else parsed
-    if not isinstance(prefixes, list) or not prefixes:
-        raise ValueError('it has no list "prefixes"')
-    return [ip_network(str(text)[:80].strip()) for entry in prefixes for text in _texts(entry)]
-
-
-def _texts(entry: Any) -> list[Any]:
-    return [entry[name] for name in _NETWORK_NAMES if name in entry] if isinstance(entry, dict) else [entry]
+    networks = [ip_network(network) for network in _NETWORK.findall(text)]
+    if not networks:
+        raise ValueError("it names no networks")
+    return networks
 
 
 def parse_address(text: str) -> Address | None:
