@@ -21,7 +21,7 @@ from ..http.messages import (
     Response,
 )
 from ..http.request_filter import ignore_reason_of_scope
-from ..observe.tracker import PassingResponse, RequestKey, TrackedPage
+from ..observe.tracker import Exchange, guarded
 from ..routing.framework_detection import remember_middleware
 from ..service import SitemapService
 from .asgi_client import ASGIClient, decoded_headers
@@ -172,19 +172,20 @@ async def send_response(response: Response, _: Scope, __: Receive, send: Send) -
         await send({"type": "http.response.body", "body": response.body})
 
 
-class ASGIExchange:
-    """A request for a page, and the response to it as it passes.
+class ASGIExchange(Exchange):
+    """A request and its response over ASGI.
 
     The key and the headers are taken before the app runs, because routers and apps change the scope they are given.
     """
 
-    __slots__ = ("adapter", "headers", "key", "page", "passing", "scope", "server_send")
+    __slots__ = ("adapter", "headers", "scope", "server_send")
 
     def __init__(self, adapter: ASGIMiddleware, scope: Scope, send: Send) -> None:
         self.adapter: ASGIMiddleware = adapter
         self.scope: Scope = scope
         self.headers: tuple[Any, ...] = tuple(scope["headers"])
-        self.key: RequestKey = (
+        self.server_send: Send = send
+        key = (
             scope["path"],
             next((value for name, value in self.headers if name == b"host"), b""),
             scope.get("scheme", "http"),
@@ -192,14 +193,9 @@ class ASGIExchange:
             scope["method"],
             scope.get("query_string", b""),
         )
-        self.server_send: Send = send
-        self.page: TrackedPage | None = None
-        """The page that the request is for, if the response is observed."""
-        self.passing: PassingResponse | None = None
-        """The response, from its start to its end, if its body is read."""
+        super().__init__(adapter.service.tracker, key)
 
     def request(self) -> Request:
-        """The request as the service sees it. Read it after the app as well: the app may have signed the visitor in."""
         _, host, scheme, root, method, query = self.key
         scope = self.scope
         wait_seconds: float | None = scope.get(WAIT_SECONDS_KEY)
@@ -237,36 +233,22 @@ class ASGIExchange:
         return path[len(root) :] if root and path.startswith(f"{root}/") else path
 
     def is_useless(self) -> bool:
-        """Whether the request is no evidence, nor for a document, at first sight."""
         has_cookie = any(name == b"cookie" and value for name, value in self.headers)
         return self.adapter.service.ignores(self._path, has_cookie=has_cookie)
 
     async def send(self, message: Message) -> None:
         """The `send` that the app is given: observe the message, then pass it to the server."""
-        try:
-            self._observe(message)
-        except Exception as error:
-            self.adapter.service.log_fault("a response could not be observed", error)
+        self._observe(message)
         await self.server_send(message)
 
+    @guarded
     def _observe(self, message: Message) -> None:
         kind = message.get("type")
         if kind == "http.response.start":
-            self.retract()
-            if self.page is not None:
-                self.passing = self.page.started(message.get("status"), message.get("headers", ()), self)
-        elif self.passing is None:
-            return
+            self.on_start(message.get("status"), message.get("headers", ()))
         elif kind == "http.response.body":
-            self.passing.on_chunk(message.get("body", b""))
+            self.on_chunk(message.get("body", b""))
             if not message.get("more_body", False):
-                self.passing.on_end()
-                self.passing = None  # the response is complete: a later error does not retract it
+                self.on_end()
         elif kind in _FILE_MESSAGES:
-            self.passing.on_skipped_body()
-
-    def retract(self) -> None:
-        """Discard what was seen of a response that fails before its end."""
-        if self.passing is not None:
-            self.passing.retract()
-            self.passing = None
+            self.on_skipped_body()

@@ -23,7 +23,7 @@ from ..http.messages import (
     Response,
 )
 from ..http.request_filter import ignore_reason_of_environ
-from ..observe.tracker import PassingResponse, RequestKey, TrackedPage
+from ..observe.tracker import Exchange, guarded
 from ..service import SitemapService
 from .wsgi_client import WSGIClient
 
@@ -142,21 +142,22 @@ def send_response(response: Response, _: WSGIEnvironment, start_response: StartR
     return [response.body]
 
 
-class WSGIExchange:
-    """A request for a page, and the response to it as it passes.
+class WSGIExchange(Exchange):
+    """A request and its response over WSGI.
 
     The key and a copy of the environ are taken before the app has the environ, because
     apps and routers change it.
     """
 
-    __slots__ = ("adapter", "environ", "key", "original", "page", "passing", "reads_body", "server_start_response")
+    __slots__ = ("adapter", "environ", "original", "server_start_response")
 
     def __init__(self, adapter: WSGIMiddleware, environ: WSGIEnvironment, start_response: StartResponse) -> None:
         get = environ.get
         self.adapter: WSGIMiddleware = adapter
         self.environ: WSGIEnvironment = environ
         self.original: WSGIEnvironment = environ.copy()
-        self.key: RequestKey = (
+        self.server_start_response: Any = start_response
+        key = (
             get("PATH_INFO", ""),
             get("HTTP_HOST", ""),
             get("wsgi.url_scheme", "http"),
@@ -164,16 +165,9 @@ class WSGIExchange:
             get("REQUEST_METHOD", ""),
             get("QUERY_STRING", ""),
         )
-        self.server_start_response: Any = start_response
-        self.page: TrackedPage | None = None
-        """The page that the request is for, if the response is observed."""
-        self.passing: PassingResponse | None = None
-        """The response, from its start to its end, if its body is read."""
-        self.reads_body: bool = True
-        """False once the app has called `start_response`, and the body is not read."""
+        super().__init__(adapter.service.tracker, key)
 
     def request(self) -> Request:
-        """The request as the service sees it. Read it after the app as well: the app may have signed the visitor in."""
         path, host, scheme, root, method, query = self.key
         environ = self.original
         request = Request(
@@ -199,7 +193,6 @@ class WSGIExchange:
         return request
 
     def is_useless(self) -> bool:
-        """Whether the request is no evidence, nor for a document, at first sight."""
         path = _decoded_text(self.key[0])
         return self.adapter.service.ignores(path, has_cookie=bool(self.original.get("HTTP_COOKIE")))
 
@@ -209,11 +202,7 @@ class WSGIExchange:
         It takes whatever the server's takes, by position or by name, and refuses nothing.
         A second call replaces the first one, whatever its exc_info is.
         """
-        try:
-            self._on_start(*arguments, **named)
-        except Exception as error:
-            self.adapter.service.log_fault("a response could not be observed", error)
-        self.reads_body = self.passing is not None
+        self._on_start(*arguments, **named)
         try:
             write = self.server_start_response(*arguments, **named)
         except BaseException:  # the server refuses the response, or raises the exc_info it was given
@@ -221,13 +210,11 @@ class WSGIExchange:
             raise
         return self._observed_write(write) if self.reads_body else write
 
+    @guarded
     def _on_start(
         self, status: Any = None, headers: Any = None, *_: Any, response_headers: Any = None, **__: Any
     ) -> None:
-        self.retract()
-        self.passing = None
-        if self.page is not None:
-            self.passing = self.page.started(status, response_headers if headers is None else headers, self)
+        self.on_start(status, response_headers if headers is None else headers)
 
     def _observed_write(self, write: Any) -> Any:
         def observed_write(*chunks: Any, **named: Any) -> Any:
@@ -236,28 +223,6 @@ class WSGIExchange:
             return write(*chunks, **named)
 
         return observed_write
-
-    # The events of the body, which may begin before the app calls `start_response`.
-
-    def on_chunk(self, chunk: Any) -> None:
-        self._observe(PassingResponse.on_chunk, chunk)
-
-    def on_end(self) -> None:
-        self._observe(PassingResponse.on_end)
-
-    def on_skipped_body(self) -> None:
-        self._observe(PassingResponse.on_skipped_body)
-
-    def retract(self) -> None:
-        """Discard what was seen of a response that fails before its end."""
-        self._observe(PassingResponse.retract)
-
-    def _observe(self, event: Callable[..., None], *arguments: Any) -> None:
-        if self.passing is not None:
-            try:
-                event(self.passing, *arguments)
-            except Exception as error:
-                self.adapter.service.log_fault("a response could not be observed", error)
 
 
 def _is_test_client(environ: Mapping[str, Any], request: Request) -> bool:
@@ -280,12 +245,8 @@ def _decoded_text(text: str) -> str:
     return text if text.isascii() else text.encode("latin-1", "replace").decode("utf-8", "replace")
 
 
-BodyListener = WSGIExchange | PassingResponse
-"""Gets the events of a body: each part, its end, that a part does not pass here, or that it fails."""
-
-
-def observed_body(body: Any, listener: BodyListener, file_wrapper: Any) -> Any:
-    """Wrap a body so that a listener gets its events, or give it these here and return the same object.
+def observed_body(body: Any, exchange: Exchange, file_wrapper: Any) -> Any:
+    """Wrap a body so that an exchange gets its events, or give it these here and return the same object.
 
     What a server may treat otherwise than by iterating is returned as it is: it uses the length of a list, and
     recognises a file by its type, to send it in a faster way. A file is read here without moving its position.
@@ -293,15 +254,15 @@ def observed_body(body: Any, listener: BodyListener, file_wrapper: Any) -> Any:
     kind, is_file = type(body), _is_server_file(body, file_wrapper)
     if kind in (list, tuple):
         for chunk in body:
-            listener.on_chunk(chunk)
-        listener.on_end()
+            exchange.on_chunk(chunk)
+        exchange.on_end()
     elif is_file and (content := _beginning(body)) is not None:
-        listener.on_chunk(content)
-        listener.on_end()
+        exchange.on_chunk(content)
+        exchange.on_end()
     elif is_file or hasattr(kind, "__len__"):
-        listener.on_skipped_body()
+        exchange.on_skipped_body()
     elif hasattr(kind, "__iter__"):
-        return ObservedBody(body, listener)
+        return ObservedBody(body, exchange)
     return body
 
 
@@ -326,18 +287,18 @@ def _beginning(body: Any) -> bytes | None:
 
 
 class ObservedBody:
-    """A body whose parts a listener gets as they pass. All else is the app's own, as `close`."""
+    """A body whose parts an exchange gets as they pass. All else is the app's own, as `close`."""
 
-    def __init__(self, body: Any, listener: BodyListener) -> None:
+    def __init__(self, body: Any, exchange: Exchange) -> None:
         self._body = body
         self._chunks = body
-        self._listener = listener
+        self._exchange = exchange
 
     def __iter__(self) -> Iterator[Any]:
         try:
             self._chunks = iter(self._body)
         except BaseException:
-            self._listener.retract()
+            self._exchange.retract()
             raise
         return self
 
@@ -345,12 +306,12 @@ class ObservedBody:
         try:
             chunk = next(self._chunks)
         except StopIteration:
-            self._listener.on_end()
+            self._exchange.on_end()
             raise
         except BaseException:
-            self._listener.retract()
+            self._exchange.retract()
             raise
-        self._listener.on_chunk(chunk)
+        self._exchange.on_chunk(chunk)
         return chunk
 
     def __getattr__(self, name: str) -> Any:

@@ -30,7 +30,7 @@ from ..http.messages import NOINDEX_HEADER, TEST_CLIENT_WAIT_SECONDS, WAIT_SECON
 if TYPE_CHECKING:
     from django.http.response import HttpResponseBase
 
-    from ..observe.tracker import PassingResponse
+    from ..observe.tracker import Exchange
     from ..report.request_handler import ReportRequest
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
@@ -109,7 +109,7 @@ class SitemapMiddleware:
             return amended
         return self._observed(answer, exchange)
 
-    def _observed(self, answer: Any, exchange: ASGIExchange | WSGIExchange | None) -> Any:
+    def _observed(self, answer: Any, exchange: Exchange | None) -> Any:
         """The response, with the header of the option `robots="noindex"`. Django's have one value of each header."""
         observe_response(answer, exchange)
         if self.app.service.options.robots == "noindex":
@@ -117,7 +117,7 @@ class SitemapMiddleware:
             answer[name] = f"{answer[name]}, {value}" if name in answer else value
         return answer
 
-    def _untracked(self, exchange: ASGIExchange | WSGIExchange) -> Request | None:
+    def _untracked(self, exchange: Exchange) -> Request | None:
         """The request, if its page is not known yet. Else the page is set."""
         exchange.page = self.app.service.tracker.pages.get(exchange.key)
         if exchange.page is not None:
@@ -167,37 +167,37 @@ def _no_server(*_: Any, **__: Any) -> Any:
 # Responses
 
 
-def observe_response(answer: Any, exchange: ASGIExchange | WSGIExchange | None) -> None:
+def observe_response(answer: Any, exchange: Exchange | None) -> None:
     """Observe a response of the project, which is returned to Django unchanged, if the page of the request is tracked.
 
     `exchange` is None if the request could not be read.
     """
     if exchange is None or exchange.page is None:
         return
-    with exchange.adapter.service.log_fault.guard("a response could not be observed"):
-        passing = exchange.passing = exchange.page.started(answer.status_code, list(answer.items()), exchange)
-        if passing is None:
+    with exchange.tracker.log_fault.guard("a response could not be observed"):
+        exchange.on_start(answer.status_code, list(answer.items()))
+        if not exchange.reads_body:
             return
         if not answer.streaming:
-            passing.on_chunk(answer.content)
-            passing.on_end()
+            exchange.on_chunk(answer.content)
+            exchange.on_end()
         elif (file := getattr(answer, "file_to_stream", None)) is not None:
-            observed_body(file, passing, type(file))  # the server may send it in a faster way
+            observed_body(file, exchange, type(file))  # the server may send it in a faster way
         elif answer.is_async:
-            answer.streaming_content = _observed_parts(answer.streaming_content, passing)
+            answer.streaming_content = _observed_parts(answer.streaming_content, exchange)
         else:
-            answer.streaming_content = ObservedBody(iter(answer.streaming_content), passing)
+            answer.streaming_content = ObservedBody(iter(answer.streaming_content), exchange)
 
 
-async def _observed_parts(parts: AsyncIterator[bytes], passing: PassingResponse) -> AsyncIterator[bytes]:
+async def _observed_parts(parts: AsyncIterator[bytes], exchange: Exchange) -> AsyncIterator[bytes]:
     try:
         async for part in parts:
-            passing.on_chunk(part)
+            exchange.on_chunk(part)
             yield part
     except BaseException:
-        passing.retract()
+        exchange.retract()
         raise
-    passing.on_end()
+    exchange.on_end()
 
 
 def amended_response(answer: Any, app: Any, own: Request) -> Any:

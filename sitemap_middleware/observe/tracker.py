@@ -6,9 +6,11 @@ in whole seconds, so it adds nothing.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any, Final
 
 from ..evidence.observations import HTML_TYPES
 from ..evidence.response_headers import ResponseHeaders
@@ -46,79 +48,17 @@ RequestKey = tuple[Any, ...]
 """Path, Host, scheme, root, method and query as the protocol gives them: together they identify the requested page."""
 
 
-class Exchange(Protocol):
-    """A request and its response, as an adapter passes them on."""
-
-    def is_useless(self) -> bool:
-        """Whether the request is surely no evidence, by its cookie: then it is counted."""
-
-    def request(self) -> Request:
-        """The request, with what the app has made of its visitor by now."""
-
-
 @dataclass(slots=True, eq=False)
 class TrackedPage:
     """A page that was requested recently, under one host name and URL."""
 
-    tracker: Tracker
     site: Site
     path: str
     is_foreign_host: bool
-    _last: tuple[Any, Any] | None = None
+    last: tuple[Any, Any] | None = None
     """Status and headers of the last response that was recorded at its start."""
-    _second: float = 0.0
+    second: float = 0.0
     """The second in which it was recorded, in POSIX seconds."""
-
-    def started(self, status: Any, headers: Any, exchange: Exchange) -> PassingResponse | None:
-        """Observe the start of a response to a request for this page; return it if its body is to be read.
-
-        The request is checked now, since the app may have signed the visitor in.
-        """
-        tracker = self.tracker
-        now = tracker.clock()
-        if 0 <= now - self._second < 1 and self._last == (status, headers):
-            tracker.buffer.seen += 1
-            return None
-        if exchange.is_useless():
-            return None
-        request = exchange.request()
-        if (reason := tracker.ignore_reason(request)) is not None:
-            tracker.ignored.count(self.path, reason)
-            return None
-        captured = self._captured(status, headers, request, now)
-        if captured is None:
-            return None
-        parsed = ResponseHeaders(captured.headers)
-        if captured.status != 200:  # the page that it answers with later may be another one
-            tracker.sampler.forget(captured.page_key)
-        elif parsed.media_type in HTML_TYPES and tracker.sampler.is_due(captured, parsed):
-            self._last = None  # this one is the last, and is recorded at its end
-            return PassingResponse(tracker, captured, parsed.get_last("content-length"))
-        tracker.buffer.record(captured)
-        self._last, self._second = (status, captured.headers), now // 1.0
-        return None
-
-    def _captured(self, raw_status: Any, headers: Any, request: Request, now: float) -> CapturedResponse | None:
-        """The response as it is recorded; None if it says nothing about the page."""
-        status = int(raw_status[:3] if isinstance(raw_status, str) else raw_status)  # of WSGI, a line
-        routing_headers = request.routing_headers(self.site)
-        if status not in OBSERVED_STATUSES or not _are_rereadable(headers):
-            return None  # headers that can be read only once are left to the server
-        if sum(len(name) + len(value) for name, value in routing_headers) > _MAX_ROUTING_HEADERS_CHARS:
-            return None  # anybody can send them, and they would fill the memory
-        if not 0 < now < _MAX_TIMESTAMP_SECONDS:
-            self.tracker.log_fault("clock= must return POSIX seconds", ValueError(now))
-            return None
-        return CapturedResponse(
-            self.site,
-            self.path,
-            now,
-            status,
-            list(headers),
-            host="" if request.is_of_test else request.host,  # test clients send localhost or testserver
-            is_foreign_host=self.is_foreign_host and not request.is_of_test,
-            routing_headers=routing_headers,
-        )
 
 
 class Tracker:
@@ -152,24 +92,113 @@ class Tracker:
 
     def track(self, key: RequestKey | None, site: Site, path: str, *, is_foreign_host: bool) -> TrackedPage:
         """The tracked page of a site's path, remembered by the key of the request if there is one."""
-        page = TrackedPage(self, site, path, is_foreign_host)
+        page = TrackedPage(site, path, is_foreign_host)
         if key is not None:
             if len(self.pages) >= MAX_TRACKED_PAGES:
                 self.forget()
             self.pages[key] = page
         return page
 
+    def captured(
+        self, page: TrackedPage, raw_status: Any, headers: Any, request: Request, now: float
+    ) -> CapturedResponse | None:
+        """A response as it is recorded; None if it says nothing about the page."""
+        status = int(raw_status[:3] if isinstance(raw_status, str) else raw_status)  # of WSGI, a line
+        routing_headers = request.routing_headers(page.site)
+        if status not in OBSERVED_STATUSES or not _are_rereadable(headers):
+            return None  # headers that can be read only once are left to the server
+        if sum(len(name) + len(value) for name, value in routing_headers) > _MAX_ROUTING_HEADERS_CHARS:
+            return None  # anybody can send them, and they would fill the memory
+        if not 0 < now < _MAX_TIMESTAMP_SECONDS:
+            self.log_fault("clock= must return POSIX seconds", ValueError(now))
+            return None
+        return CapturedResponse(
+            page.site,
+            page.path,
+            now,
+            status,
+            list(headers),
+            host="" if request.is_of_test else request.host,  # test clients send localhost or testserver
+            is_foreign_host=page.is_foreign_host and not request.is_of_test,
+            routing_headers=routing_headers,
+        )
 
-@dataclass(slots=True, eq=False)
-class PassingResponse:
-    """A response whose body is read. It is recorded when the body ends, and not at all if it fails before."""
 
-    _tracker: Tracker
-    _captured: CapturedResponse | None
-    _length: str
-    """Its Content-Length."""
-    _body: bytearray = field(default_factory=bytearray)
+def guarded(event: Callable[..., None]) -> Callable[..., None]:
+    """Have an event of a response log what goes wrong, rather than raise it into the app."""
 
+    @wraps(event)
+    def observe(self: Exchange, *arguments: Any, **named: Any) -> None:
+        try:
+            event(self, *arguments, **named)
+        except Exception as error:
+            self.tracker.log_fault("a response could not be observed", error)
+
+    return observe
+
+
+class Exchange(ABC):
+    """A request for a page, and the response to it as it passes, of either protocol.
+
+    A response is recorded at its start; or if its body is read, when that ends, and not at all if it fails before.
+    """
+
+    __slots__ = ("_body", "_captured", "_length", "key", "page", "reads_body", "tracker")
+
+    def __init__(self, tracker: Tracker, key: RequestKey) -> None:
+        self.tracker: Tracker = tracker
+        self.key: RequestKey = key
+        self.page: TrackedPage | None = None
+        """The page that the request is for, if the response is observed."""
+        self.reads_body: bool = True
+        """Whether the body is read, as far as is known: it may begin before the app gives status and headers."""
+        self._captured: CapturedResponse | None = None
+        """The response, from its start to its end, if its body is read."""
+        self._body = bytearray()
+        self._length = ""
+        """Its Content-Length."""
+
+    @abstractmethod
+    def is_useless(self) -> bool:
+        """Whether the request is surely no evidence, nor for a document, by its cookie: then it is counted."""
+
+    @abstractmethod
+    def request(self) -> Request:
+        """The request as the service sees it. Read it after the app as well: the app may have signed the visitor in."""
+
+    @guarded
+    def on_start(self, status: Any, headers: Any) -> None:
+        """Observe the start of the response, which replaces one that began before."""
+        self.retract()
+        self.reads_body = False
+        page, tracker = self.page, self.tracker
+        if page is None:
+            return
+        now = tracker.clock()
+        if 0 <= now - page.second < 1 and page.last == (status, headers):
+            tracker.buffer.seen += 1
+            return
+        if self.is_useless():
+            return
+        request = self.request()
+        if (reason := tracker.ignore_reason(request)) is not None:
+            tracker.ignored.count(page.path, reason)
+            return
+        captured = tracker.captured(page, status, headers, request, now)
+        if captured is None:
+            return
+        parsed = ResponseHeaders(captured.headers)
+        if captured.status != 200:  # the page that it answers with later may be another one
+            tracker.sampler.forget(captured.page_key)
+        elif parsed.media_type in HTML_TYPES and tracker.sampler.is_due(captured, parsed):
+            page.last = None  # this one is the last, and is recorded at its end
+            self.reads_body, self._captured = True, captured
+            self._body, self._length = bytearray(), parsed.get_last("content-length")
+            return
+        tracker.buffer.record(captured)
+        page.last, page.second = (status, captured.headers), now // 1.0
+
+    @guarded
     def on_chunk(self, chunk: Any) -> None:
         """Keep a part of the body. The response is recorded as soon as that makes it complete, or too long."""
         if self._captured is None:
@@ -182,29 +211,31 @@ class PassingResponse:
         if len(self._body) > MAX_HTML_BYTES or str(len(self._body)) == self._length:
             self.on_end()
 
+    @guarded
     def on_end(self) -> None:
         """Record the response: the whole body has been sent."""
-        if self._captured is not None:
-            self._captured.is_truncated = len(self._body) > MAX_HTML_BYTES
-            self._captured.body = bytes(self._body[:KEPT_BODY_BYTES] if self._captured.is_truncated else self._body)
-            self._record()
+        if (captured := self._captured) is not None:
+            captured.is_truncated = len(self._body) > MAX_HTML_BYTES
+            captured.body = bytes(self._body[:KEPT_BODY_BYTES] if captured.is_truncated else self._body)
+            self._record(captured)
 
+    @guarded
     def on_skipped_body(self) -> None:
         """Record the response by its headers: the server sends part of the body past the middleware, as of a file."""
         if self._captured is not None:
             self._captured.is_readable = False
-            self._record()
+            self._record(self._captured)
 
+    @guarded
     def retract(self) -> None:
         """Record nothing: the response failed before its end, or another one replaces it."""
         if self._captured is not None:
-            self._tracker.sampler.forget(self._captured.page_key)
+            self.tracker.sampler.forget(self._captured.page_key)
             self._captured = None
 
-    def _record(self) -> None:
-        captured, self._captured = self._captured, None
-        if captured is not None:
-            self._tracker.buffer.record(captured)
+    def _record(self, captured: CapturedResponse) -> None:
+        self._captured = None
+        self.tracker.buffer.record(captured)
 
 
 @dataclass(slots=True)
