@@ -24,8 +24,8 @@ from ..http.request_filter import ignore_reason_of_scope
 from ..observe.tracker import Exchange, guarded
 from ..routing.framework_detection import remember_middleware
 from ..service import SitemapService
-from .asgi_client import ASGIClient, decoded_headers
-from .event_loop_and_threads import collect_on_loop, thread_limiter
+from .asgi_client import ASGIRequest, decoded_headers
+from .event_loop_and_threads import collect_on_loop, loop_caller, thread_limiter
 
 MAX_HANGING_REQUESTS: Final = 4
 """AnyIO threads on which our requests to the app may hang. The app has forty of them."""
@@ -202,9 +202,9 @@ class ASGIExchange(Exchange):
         client = scope.get("client")
         if wait_seconds is None and client and tuple(client) in _TEST_CLIENT_ADDRESSES:
             wait_seconds = TEST_CLIENT_WAIT_SECONDS
-        app_client = ASGIClient(self.adapter, scope)
+        call_soon = loop_caller()
         params = (scope.get("path_params") or {}).values()
-        return Request(
+        return ASGIRequest(
             method,
             scheme,
             host.decode("latin-1"),
@@ -212,12 +212,14 @@ class ASGIExchange(Exchange):
             self._path,
             (query or b"").decode("latin-1"),
             decoded_headers(self.headers),
-            app_client,
             MAX_HANGING_REQUESTS,
             ignore_reason_of_scope(scope),
             has_dynamic_root=bool(root) and any(str(value).strip("/") in root for value in params),
             wait_seconds=wait_seconds,
-            async_collector=partial(collect_on_loop, app_client.call_soon),
+            async_collector=partial(collect_on_loop, call_soon),
+            adapter=self.adapter,
+            scope=scope,
+            call_soon=call_soon,
         )
 
     @property

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextvars
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from anyio import CancelScope, Event, current_time, move_on_after
@@ -17,13 +17,13 @@ from starlette.types import ASGIApp, Message, Scope
 from ..http.messages import (
     MAX_PROBE_BYTES,
     PAGE_TIMEOUT_SECONDS,
-    ProbeRequest,
     Request,
     Response,
     as_exception,
+    is_endless,
+    truncated_response,
 )
-from .event_loop_and_threads import loop_caller, start_task
-from .own_request_headers import is_endless, probe_client_address, probe_headers, truncated_response
+from .event_loop_and_threads import start_task
 
 if TYPE_CHECKING:
     from .asgi import ASGIMiddleware
@@ -35,49 +35,48 @@ _CONNECTION_KEYS: Final = ("asgi", "http_version", "scheme", "server", "app")
 """The keys of a scope that are about the connection or the app rather than the one request."""
 
 
-@dataclass(slots=True)
-class ASGIClient:
-    """Calls the app on its own event loop, as a server would."""
+@dataclass(slots=True, eq=False, kw_only=True)
+class ASGIRequest(Request):
+    """A request over ASGI, whose own requests run on the app's event loop."""
 
     adapter: ASGIMiddleware
     scope: Scope
-    """The scope of a live request. Only what is about its connection is used."""
-    call_soon: Callable[..., object] = field(default_factory=loop_caller)
-    """Has the event loop, on which this is made, call a function. It may be called on any thread."""
+    """That of this request. Only what is about its connection is used."""
+    call_soon: Callable[..., object]
+    """Has the event loop of the app call a function. It may be called on any thread."""
 
-    def start_probe(self, request: Request, probe: ProbeRequest) -> Future[Response | None]:
+    def request_app(self, path: str, scheme: str | None, headers: Sequence[tuple[str, str]]) -> Future[Response | None]:
         future: Future[Response | None] = Future()
-        call = partial(request_app, self.adapter.app, self._scope(request, probe), future)
+        call = partial(request_app, self.adapter.app, self._scope(path, scheme, headers), future)
         # in an empty context: without the live request's user and other variables
         self.call_soon(contextvars.Context().run, start_task, call)
         return future
 
-    def detached(self) -> ASGIClient:
+    def plain(self) -> dict[str, Any]:
         scope = {name: self.scope[name] for name in (*_CONNECTION_KEYS, "client", "state") if name in self.scope}
         if "state" in scope:
             scope["state"] = {}
-        return ASGIClient(self.adapter, scope, self.call_soon)
+        return {"scope": scope}
 
-    def _scope(self, request: Request, probe: ProbeRequest) -> Scope:
+    def _scope(self, path: str, scheme: str | None, headers: Sequence[tuple[str, str]]) -> Scope:
         """The scope of a request of the middleware itself. It holds nothing of the visitor's."""
-        full_path = f"{request.root}{probe.path}"
+        full_path = f"{self.root}{path}"
         scope: Scope = {name: self.scope[name] for name in _CONNECTION_KEYS if name in self.scope}
         if self.adapter.state is not None:
             scope["state"] = dict(self.adapter.state)  # servers give each request its own copy
         elif "state" in self.scope:
             scope["state"] = {}
         address, port = self.scope.get("client") or (None, 0)
-        headers = probe_headers(probe, request)
         own: Scope = {
             "type": "http",
             "method": "GET",
-            "scheme": probe.scheme or scope.get("scheme", "http"),
+            "scheme": scheme or scope.get("scheme", "http"),
             "path": full_path,
             "raw_path": quote(full_path).encode(),
             "query_string": b"",
-            "root_path": request.root,
+            "root_path": self.root,
             "extensions": {},
-            "client": (probe_client_address(request.headers, address), port),
+            "client": (self.own_address(address), port),
             "headers": [(name.encode(), value.encode("latin-1")) for name, value in headers],
         }
         scope.update(own)

@@ -25,7 +25,7 @@ from ..http.messages import (
 from ..http.request_filter import ignore_reason_of_environ
 from ..observe.tracker import Exchange, guarded
 from ..service import SitemapService
-from .wsgi_client import WSGIClient
+from .wsgi_client import WSGIRequest
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
@@ -170,7 +170,7 @@ class WSGIExchange(Exchange):
     def request(self) -> Request:
         path, host, scheme, root, method, query = self.key
         environ = self.original
-        request = Request(
+        request = WSGIRequest(
             method,
             scheme,
             host,
@@ -182,9 +182,10 @@ class WSGIExchange(Exchange):
                 for key, value in environ.items()
                 if key.startswith("HTTP_") and isinstance(value, str)
             ],
-            WSGIClient(self.adapter, environ),
             MAX_HANGING_REQUESTS,
             ignore_reason_of_environ(self.environ, environ),
+            adapter=self.adapter,
+            environ=environ,
         )
         if not environ.get("wsgi.multithread", True) or WAIT_SECONDS_KEY in environ:
             default = TEST_CLIENT_WAIT_SECONDS if _is_test_client(environ, request) else SYNC_SERVER_WAIT_SECONDS

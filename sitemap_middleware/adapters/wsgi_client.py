@@ -7,7 +7,7 @@ import logging
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextvars import Context
 from dataclasses import dataclass
@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any, Final
 from ..http.messages import (
     MAX_PROBE_BYTES,
     PROBE_TIMEOUT_SECONDS,
-    ProbeRequest,
     Request,
     Response,
     as_exception,
+    is_endless,
+    truncated_response,
 )
-from .own_request_headers import is_endless, probe_client_address, probe_headers, truncated_response
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication, WSGIEnvironment
@@ -52,40 +52,38 @@ _CONNECTION_KEYS: Final = (
 """The keys of an environ that are about the connection rather than the one request."""
 
 
-@dataclass(slots=True)
-class WSGIClient:
-    """Calls the app on a thread, as a server would."""
+@dataclass(slots=True, eq=False, kw_only=True)
+class WSGIRequest(Request):
+    """A request over WSGI, whose own requests run on a thread each, or on its own."""
 
     adapter: WSGIMiddleware
     environ: WSGIEnvironment
-    """The environ of a live request. Only what is about its connection is used."""
+    """That of this request. Only what is about its connection is used."""
 
-    def start_probe(self, request: Request, probe: ProbeRequest) -> Future[Response | None]:
+    def request_app(self, path: str, scheme: str | None, headers: Sequence[tuple[str, str]]) -> Future[Response | None]:
         future: Future[Response | None] = Future()
-        environ = self._environ(request, probe)
-        call = partial(resolve_response, self.adapter.app, environ, future)
+        call = partial(resolve_response, self.adapter.app, self._own_environ(path, scheme, headers), future)
         run_in_context = Context().run  # without the live request's context variables, such as its user
-        if request.runs_probes_inline:
+        if self.runs_probes_inline:
             run_in_context(call)
         else:
             threading.Thread(target=run_in_context, args=(call,), name="sitemap-request", daemon=True).start()
         return future
 
-    def detached(self) -> WSGIClient:
+    def plain(self) -> dict[str, Any]:
         keys = (*_CONNECTION_KEYS, "REMOTE_ADDR")
         plain = {key: self.environ[key] for key in keys if isinstance(self.environ.get(key), str | int | float | tuple)}
-        return WSGIClient(self.adapter, plain | {"wsgi.errors": sys.stderr})
+        return {"environ": plain | {"wsgi.errors": sys.stderr}}
 
-    def _environ(self, request: Request, probe: ProbeRequest) -> WSGIEnvironment:
+    def _own_environ(self, path: str, scheme: str | None, headers: Sequence[tuple[str, str]]) -> WSGIEnvironment:
         """The environ of a request of the middleware itself. It holds nothing of the visitor's."""
         environ: WSGIEnvironment = {key: self.environ[key] for key in _CONNECTION_KEYS if key in self.environ}
         environ |= {"REQUEST_METHOD": "GET", "QUERY_STRING": "", "wsgi.input": BytesIO()}
-        environ |= {"PATH_INFO": wsgi_text(probe.path), "SCRIPT_NAME": wsgi_text(request.root)}
-        environ["REMOTE_ADDR"] = probe_client_address(request.headers, self.environ.get("REMOTE_ADDR"))
-        if probe.scheme is not None:
+        environ |= {"PATH_INFO": wsgi_text(path), "SCRIPT_NAME": wsgi_text(self.root)}
+        environ["REMOTE_ADDR"] = self.own_address(self.environ.get("REMOTE_ADDR"))
+        if scheme is not None:
             environ.pop("HTTPS", None)
-            environ["wsgi.url_scheme"] = probe.scheme
-        headers = probe_headers(probe, request)
+            environ["wsgi.url_scheme"] = scheme
         return environ | {f"HTTP_{name.upper().replace('-', '_')}": value for name, value in headers}
 
 

@@ -14,8 +14,6 @@ from ..exceptions import StoreError
 from ..http.messages import (
     PROBE_GRACE_SECONDS,
     PROBE_TIMEOUT_SECONDS,
-    WRONG_HOST_STATUSES,
-    ProbeRequest,
     Request,
     Response,
 )
@@ -29,7 +27,7 @@ from ..http.robots_parser import (
     minimal_robots,
     with_sitemap,
 )
-from ..http.urls import is_other_host, quote_path, redirect_target
+from ..http.urls import quote_path, redirect_target
 from ..models import Site
 from ..options.table import Options
 from ..routing.current_routes import AppRoutes
@@ -170,23 +168,14 @@ class RobotsTxt:
 
     def _follow_redirects(self, site: Site, request: Request) -> Response | None:
         """The app's response after redirects; None if it fails."""
-        host = site.asked_as or site.host
-        scheme, path, keeps_host = request.scheme, ROBOTS_PATH, False
+        path = ROBOTS_PATH
         for _ in range(MAX_REDIRECTS + 1):
-            answer = self._fetch(request, scheme, host, path, keep_host=keeps_host)
-            if (
-                answer is not None
-                and answer.status in WRONG_HOST_STATUSES
-                and not keeps_host
-                and is_other_host(site, request.host, request.scheme)
-            ):
-                keeps_host = True  # a proxy may rewrite Host, and the app may know only the rewritten one
-                answer = self._fetch(request, scheme, host, path, keep_host=keeps_host)
+            answer = self._fetch(site, request, path)
             if answer is None or answer.status not in _REDIRECT_STATUSES:
                 return answer
             target = ResponseHeaders(answer.headers).get_last("location")
-            followed = redirect_target(site, scheme, host, path, target)
-            if followed is None:
+            followed = redirect_target(site, path, target)
+            if followed in (None, path):  # the same path of another host
                 self._warn_once(
                     "elsewhere",
                     "the app's robots.txt redirects to %s, which is not followed, so the rules there are ignored: serve"
@@ -194,18 +183,20 @@ class RobotsTxt:
                     target[:200],
                 )
                 return answer
-            scheme, host, path = followed
+            path = followed
         return Response(404, [])
 
-    def _fetch(self, request: Request, scheme: str, host: str, path: str, *, keep_host: bool) -> Response | None:
+    def _fetch(self, site: Site, request: Request, path: str) -> Response | None:
         """The app's response; None if it fails."""
+        seconds = PROBE_TIMEOUT_SECONDS + PROBE_GRACE_SECONDS
         try:
-            other_scheme = scheme if scheme != request.scheme else None
-            probe = ProbeRequest(path, other_scheme, None if keep_host else host)
-            return request.start_probe(probe).result(PROBE_TIMEOUT_SECONDS + PROBE_GRACE_SECONDS)
+            answer = request.start_own(site, path).result(seconds)
+            if answer is not None and request.is_host_refused(site, answer.status):
+                answer = request.start_own(site, path, keeps_host=True).result(seconds)
         except Exception as error:
             log.debug("the app failed to answer a request for %s: %s", path, error)
             return None
+        return answer
 
     def _save(self, site: Site, text: str, read_at: float) -> None:
         try:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final
 
 from werkzeug.http import parse_date
 
 from ..models import Context, Headers, RawHeaders, Site
-from .proxies import PROXY_HEADERS, is_of_site, is_proxy_header, is_routing_header
+from .proxies import ADDRESS_HEADERS, PROXY_HEADERS, SCHEME_HEADERS, is_of_site, is_proxy_header, is_routing_header
 from .request_filter import ignore_reason_of_headers
+from .urls import normal_host
 from .visitor_headers import IgnoreReason
 
 DOCUMENT_SUFFIXES: Final = (".xml", ".txt", ".atom")
@@ -22,6 +24,21 @@ NOINDEX_HEADER: Final = ("X-Robots-Tag", "noindex")
 
 PROBE_USER_AGENT: Final = "sitemap-middleware-bot/1.0"
 """The User-Agent of the middleware's own requests. Analytics know it as a bot's."""
+
+PROBE_ACCEPT: Final = "text/html,application/xhtml+xml,*/*;q=0.8"
+"""Their Accept header. Some apps answer `*/*` alone with JSON."""
+
+PROBE_CLIENT_ADDRESS: Final = "192.0.2.1"
+"""Their client address. It is reserved for documentation (RFC 5737)."""
+
+_SCHEME: Final = re.compile(
+    r"""\s*(?:\{\s*"scheme"\s*:\s*"https?"\s*\}|(?:https?|on|off|[01])(?:\s*,\s*(?:https?|on|off|[01]))*)\s*""",
+    re.IGNORECASE,
+)
+"""The values that proxies write into a header about the scheme."""
+
+_SECURE: Final = re.compile(r"https|\bon\b|1", re.IGNORECASE)
+"""Part of such a value that says HTTPS."""
 
 WAIT_SECONDS_KEY: Final = "sitemap_middleware.wait_seconds"
 """The key of an environ or a scope by which commands and tests set `Request.wait_seconds`. Clients cannot send it."""
@@ -84,34 +101,13 @@ def as_exception(error: BaseException) -> Exception:
     return error if isinstance(error, Exception) else AppTerminated(f"the app raised {type(error).__name__}")
 
 
-class ProbeRequest(NamedTuple):
-    """A request of the middleware itself to the app, made within the process."""
-
-    path: str
-    """Decoded, below the root."""
-    scheme: str | None = None
-    """Replaces the scheme of the live request."""
-    host: str | None = None
-    """Replaces the Host of the live request."""
-
-
 AsyncCollector = Callable[[Any, Context | None, Any, float], Generator[list[Any]]]
 """`collect_on_loop` on the app's event loop: of a source, a context, a queue and seconds."""
 
 
-class AppClient(Protocol):
-    """Requests pages from the app within the process, on a thread or the event loop on which the app can run."""
-
-    def start_probe(self, request: Request, probe: ProbeRequest) -> Future[Response | None]:
-        """As `Request.start_probe`."""
-
-    def detached(self) -> AppClient:
-        """A client to use after the request has ended. It keeps a few plain values, and nothing of the visitor."""
-
-
 @dataclass(slots=True, eq=False)
 class Request:
-    """A request of either protocol, as it came. The adapters fill it."""
+    """A request of either protocol, as it came. The adapters fill it, and add how to request pages from the app."""
 
     method: str
     scheme: str
@@ -124,7 +120,6 @@ class Request:
     query: str
     headers: Sequence[tuple[str, str]]
     """With names in lower case."""
-    client: AppClient
     max_hanging_requests: int
     """The middleware's own requests that may hang at the same time without harm to the app."""
     signed_in: IgnoreReason | None = None
@@ -159,20 +154,75 @@ class Request:
         """Whether a header such as X-Forwarded-For shows that a proxy forwards this request."""
         return any(is_proxy_header(name) for name, _ in self.headers)
 
-    def start_probe(self, probe: ProbeRequest) -> Future[Response | None]:
-        """Request another path from the app, below the same root, as a crawler would. On any thread.
+    @property
+    def is_secure(self) -> bool:
+        """Whether the visitor sent it over HTTPS, as far as its scheme and the headers of proxies say."""
+        return self.scheme == "https" or any(
+            name in SCHEME_HEADERS and _SECURE.search(text) for name, text in self.headers
+        )
+
+    def start_own(self, site: Site, path: str, *, keeps_host: bool = False) -> Future[Response | None]:
+        """Request another decoded path from the app, below the same root, as a crawler of the site would.
+
+        That has the site's own host, because this request may name any, unless `keeps_host`: behind a proxy that
+        rewrites the host, the app may accept no other. If the site has HTTPS, so has it. On any thread.
 
         The future is done when the app has answered or failed. Its result is None if
         the app does not answer in time. Of a body that is too long it has the beginning. It may never be done:
         a thread on which the app hangs cannot be stopped. If `runs_probes_inline`, it is
         done when this returns. Raises RuntimeError if the app's event loop is closed.
         """
-        return self.client.start_probe(self, probe)
+        host = self.host if keeps_host else site.asked_as or site.host
+        scheme = "https" if site.scheme == "https" and not self.is_secure else None
+        return self.request_app(path, scheme, self._own_headers(host, scheme))
+
+    def is_host_refused(self, site: Site, status: int) -> bool:
+        """Whether the app may refuse the site's host by this status, and accept that of this request, another one."""
+        return status in WRONG_HOST_STATUSES and normal_host(self.host, self.scheme) not in (None, site.host)
+
+    def _own_headers(self, host: str, scheme: str | None) -> list[tuple[str, str]]:
+        """The headers of a request of the middleware itself; with names in lower case.
+
+        What a proxy says of the connection is repeated, so that an app that reads it answers alike, unless another
+        scheme replaces it. Nothing is that a client may have made up. Some apps show pages only to certain addresses,
+        such as an office's, so the visitor's is never repeated.
+        """
+        headers = [("user-agent", PROBE_USER_AGENT), ("accept", PROBE_ACCEPT)]
+        headers += [("host", host)] if host else []
+        for name, value in self.headers:
+            if name in ADDRESS_HEADERS:
+                headers.append((name, PROBE_CLIENT_ADDRESS))
+            elif name in SCHEME_HEADERS and scheme is None and _SCHEME.fullmatch(value):
+                headers.append((name, value))
+        return headers if scheme is None else [*headers, ("x-forwarded-proto", scheme)]
+
+    def own_address(self, address: str | None) -> str:
+        """The client address of a request of the middleware itself: the proxy's, if there is a proxy before the app.
+
+        This request's address is the visitor's if no header states another one, or if a
+        header states the same one: then the server, or a middleware outside this one, took it
+        from the header.
+        """
+        stated = [value for name, value in self.headers if name in ADDRESS_HEADERS]
+        if not stated or not address or any(address in value for value in stated):
+            return PROBE_CLIENT_ADDRESS
+        return address
+
+    def request_app(self, path: str, scheme: str | None, headers: Sequence[tuple[str, str]]) -> Future[Response | None]:
+        """Call the app, as a server would, on a thread or the event loop on which it can run. See `start_own`.
+
+        A scheme replaces that of this request.
+        """
+        raise NotImplementedError
+
+    def plain(self) -> dict[str, Any]:
+        """What `request_app` needs of this request, as a few plain values and nothing of the visitor, by field."""
+        raise NotImplementedError
 
     def detached(self) -> Request:
         """A copy to use after this request has ended. Call it before the end."""
         headers = [field for field in self.headers if field[0] in PROXY_HEADERS]
-        return replace(self, headers=headers, client=self.client.detached(), signed_in=None, async_collector=None)
+        return replace(self, headers=headers, signed_in=None, async_collector=None, **self.plain())
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +232,28 @@ class Response:
     status: int
     headers: Headers
     body: bytes = b""
+
+
+_ENDLESS_TYPES: Final = ("text/event-stream", "multipart/x-mixed-replace", "application/x-ndjson", "application/jsonl")
+
+
+def is_endless(media_type: str) -> bool:
+    """Whether responses of this media type have no end, so that only their headers are worth waiting for."""
+    return media_type.startswith(_ENDLESS_TYPES)
+
+
+def truncated_response(response: Response, *, too_long: bool) -> Response | None:
+    """What counts of a response whose body was not read to its end; None if nothing does.
+
+    The beginning of one that is too long is enough. Of others that are no text the status and the headers count.
+    """
+    if too_long:
+        return response
+    media_type = dict(response.headers).get("content-type", "").lower()
+    is_text = not media_type or "text/" in media_type or "xml" in media_type
+    if response.status == 0 or (is_text and not is_endless(media_type)):
+        return None
+    return Response(response.status, response.headers)
 
 
 PageKey = tuple[str, str]

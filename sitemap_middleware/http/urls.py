@@ -74,11 +74,6 @@ def is_same_site_host(host: str, other: str) -> bool:
     return bare_host(host).removeprefix("www.") == bare_host(other).removeprefix("www.")
 
 
-def is_other_host(site: Site, request_host: str, scheme: str) -> bool:
-    """Whether a request's Host is valid and not the site's."""
-    return normal_host(request_host, scheme) not in (None, site.host)
-
-
 def bare_host(host: str) -> str:
     """Remove the port of a host."""
     return re.sub(r":[0-9]+$", "", host)
@@ -301,14 +296,12 @@ def is_same_path(loc: str, reference: str) -> bool:
     return normalize_path(urlsplit(loc).path) == normalize_path(resolved[0].path) and not resolved[0].query
 
 
-def redirect_target(site: Site, scheme: str, host: str, path: str, target: str) -> tuple[str, str, str] | None:
-    """Scheme, normalized host and decoded path of a redirect's target; None if it leaves the site or has a query."""
-    resolved = _resolved(f"{scheme}://{host}{quote(path)}", target)
-    if resolved is None:
+def redirect_target(site: Site, path: str, target: str) -> str | None:
+    """The decoded path of a redirect's target; None if it leaves the site or has a query."""
+    resolved = _resolved(f"{site.base_url}{quote(path)}", target)
+    if resolved is None or resolved[0].query or not is_same_site_host(resolved[1], site.host):
         return None
-    parts, target_host = resolved
-    is_other_site = target_host != host and not is_same_site_host(target_host, site.host)
-    return None if is_other_site or parts.query else (parts.scheme, target_host, unquote(parts.path) or "/")
+    return unquote(resolved[0].path) or "/"
 
 
 def _resolved(base: str, reference: str) -> tuple[SplitResult, str] | None:

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field
 from typing import Final
-from urllib.parse import urljoin, urlsplit
 
 from ..http.messages import (
     PAGE_TIMEOUT_SECONDS,
@@ -16,11 +15,9 @@ from ..http.messages import (
     WRONG_HOST_STATUSES,
     AppTerminated,
     CapturedResponse,
-    ProbeRequest,
     Request,
     Response,
 )
-from ..http.urls import is_other_host, is_same_path, loc_of, quote_path
 from ..models import Site
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
@@ -35,10 +32,7 @@ class NoAnswer(Exception):
 
 @dataclass(slots=True, eq=False)
 class OwnRequest:
-    """A request for a page that runs. It is made again, with another Host or scheme, if the app requires that.
-
-    It sends the site's own host, because the live request that it imitates may name any Host.
-    """
+    """A request for a page that runs. It is made again, with the Host of the live request, if the app requires that."""
 
     live: Request
     """The live request that is imitated, with its forwarding headers."""
@@ -48,9 +42,6 @@ class OwnRequest:
     at: float
     """When it began, in POSIX seconds."""
     keeps_host: bool = False
-    """Whether it sends the Host of the live request: behind a proxy that rewrites it, the app may accept no other."""
-    scheme: str | None = None
-
     future: Future[Response | None] = field(init=False)
     deadline: float = field(init=False)
     """When it counts as hanging, by `time.monotonic`."""
@@ -59,8 +50,7 @@ class OwnRequest:
         self._start()
 
     def _start(self) -> None:
-        probe = ProbeRequest(self.path, self.scheme, None if self.keeps_host else self._host)
-        self.future = self.live.start_probe(probe)
+        self.future = self.live.start_own(self.site, self.path, keeps_host=self.keeps_host)
         self.deadline = time.monotonic() + PAGE_TIMEOUT_SECONDS + PROBE_GRACE_SECONDS
 
     def result(self) -> CapturedResponse | None:
@@ -73,15 +63,10 @@ class OwnRequest:
         response = self.future.result(0)
         if response is None:
             raise TimeoutError
-        if response.status in WRONG_HOST_STATUSES:
-            if self.scheme or self.keeps_host:
-                raise NoAnswer(f"got {response.status}, which may be about its Host: check the app's allowed hosts")
-            if is_other_host(self.site, self.live.host, self.live.scheme):
-                self.keeps_host = True
-                self._start()
-                return None
-        if self.scheme is None and _redirects_to_https(self.site, self.path, response):
-            self.scheme = "https"
+        if self.keeps_host and response.status in WRONG_HOST_STATUSES:
+            raise NoAnswer(f"got {response.status}, which may be about its Host: check the app's allowed hosts")
+        if self.live.is_host_refused(self.site, response.status):
+            self.keeps_host = True
             self._start()
             return None
         return CapturedResponse(
@@ -92,12 +77,8 @@ class OwnRequest:
             headers=response.headers,
             body=response.body,
             is_probe=True,
-            host=self.live.host if self.keeps_host else self._host,
+            host=self.live.host if self.keeps_host else self.site.asked_as or self.site.host,
         )
-
-    @property
-    def _host(self) -> str:
-        return self.site.asked_as or self.site.host
 
 
 @dataclass(slots=True, eq=False)
@@ -159,12 +140,3 @@ def describe_failure(error: BaseException) -> str:
     if isinstance(error, AppTerminated):
         return f"ended early: {error}"
     return str(error) if isinstance(error, NoAnswer) else f"ended early: the app raised {type(error).__name__}"
-
-
-def _redirects_to_https(site: Site, path: str, response: Response) -> bool:
-    """Whether a response redirects to the same page by HTTPS, and HTTPS is the site's scheme."""
-    target = dict(response.headers).get("location", "").strip()
-    loc = loc_of(site, quote_path(path) or "")
-    if not 300 <= response.status < 400 or not target or loc is None or not is_same_path(loc, target):
-        return False
-    return urlsplit(urljoin(loc, target)).scheme == site.scheme == "https"

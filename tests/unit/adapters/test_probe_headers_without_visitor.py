@@ -17,8 +17,7 @@ from starlette.routing import Route
 from werkzeug.test import create_environ, run_wsgi_app
 
 from sitemap_middleware import SitemapMiddleware
-from sitemap_middleware.adapters.own_request_headers import PROBE_ACCEPT, PROBE_CLIENT_ADDRESS
-from sitemap_middleware.http.messages import PROBE_USER_AGENT
+from sitemap_middleware.http.messages import PROBE_ACCEPT, PROBE_CLIENT_ADDRESS, PROBE_USER_AGENT
 from sitemap_middleware.http.proxies import ADDRESS_HEADERS
 
 from ...support.documents import locs
