@@ -23,9 +23,8 @@ from .exceptions import StoreError
 from .http import urls
 from .http.messages import DOCUMENT_SUFFIXES, CapturedResponse, Request
 from .http.proxies import forwarded_hosts
-from .http.request_filter import COOKIE, FOREIGN_HOST, ignore_reason_of_line
+from .http.request_filter import COOKIE, FOREIGN_HOST, IgnoreReason, ignore_reason_of_line
 from .http.robots_parser import ROBOTS_PATH
-from .http.visitor_headers import IgnoreReason
 from .indexnow import IndexNow
 from .listing.entries import EntryBuilder
 from .listing.policy import EvaluationContext, ListingPolicy

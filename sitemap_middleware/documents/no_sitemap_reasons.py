@@ -12,8 +12,8 @@ from urllib.parse import unquote
 from ..evidence.page_verdict import other_canonical
 from ..exceptions import StoreError
 from ..http.messages import GENERATING_HEADER
+from ..http.request_filter import printable
 from ..http.urls import canonical_hint
-from ..http.visitor_headers import printable
 from ..listing.route_report import unmatched_patterns
 from ..models import Page, Site
 from ..options.table import Options

@@ -18,7 +18,7 @@ from urllib.parse import urljoin
 from selectolax.lexbor import LexborHTMLParser
 
 from ..http.messages import KEPT_BODY_BYTES, MAX_HTML_BYTES
-from .content_digest import content_digest, dates_modified, parse_scripts
+from .content_digest import content_digest, parse_scripts, things
 from .dates import w3c
 from .images_and_versions import NOTHING, Wanted, image_references, version_references
 from .response_headers import SEARCH_ENGINES, RobotsDirectives, parse_robots, refresh_target
@@ -258,7 +258,7 @@ def _stated_date(tree: LexborHTMLParser, data: list[object]) -> str | None:
     metas = tree.css("meta[property='article:modified_time'], meta[itemprop=dateModified]")
     found = [
         *(meta.attributes.get("content") for meta in metas),
-        *dates_modified(data),
+        *(thing.get("dateModified") for thing in things(data)),
         *(time.attributes.get("datetime") for time in tree.css("time[itemprop=dateModified]")),
     ]
     return next(filter(None, map(_w3c, found)), None)

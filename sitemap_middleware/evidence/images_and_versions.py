@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import Any, Final, NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -19,6 +19,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from ..http.urls import own_reference
 from ..models import Page, Site
 from ..protocol.language_codes import hreflang_fault
+from .content_digest import things, types_of
 
 MAX_VERSIONS: Final = 100
 """Versions that are read of a page."""
@@ -197,16 +198,10 @@ def _width(candidate: str) -> float:
 
 def _images_of_things(data: Iterable[Any]) -> Iterator[str]:
     """The images that JSON-LD gives of the page and of what it is about."""
-    things = [
-        thing for item in data for thing in (item if isinstance(item, list) else [item]) if isinstance(thing, dict)
-    ]
-    for thing in things[:_MAX_THINGS]:
-        graph = thing.get("@graph")
-        things += [inner for inner in graph if isinstance(inner, dict)] if isinstance(graph, list) else []
-    by_id = {str(thing["@id"]): thing for thing in things[:_MAX_THINGS] if "@id" in thing}
-    for thing in things[:_MAX_THINGS]:
-        kinds = thing.get("@type")
-        if _NO_PICTURES_OF_PAGES.isdisjoint(map(str, kinds if isinstance(kinds, list) else [kinds])):
+    described = [*islice(things(data), _MAX_THINGS)]
+    by_id = {str(thing["@id"]): thing for thing in described if "@id" in thing}
+    for thing in described:
+        if _NO_PICTURES_OF_PAGES.isdisjoint(types_of(thing)):
             for name in ("image", "primaryImageOfPage"):
                 given = thing.get(name)
                 for image in (given if isinstance(given, list) else [given])[:_MAX_ELEMENTS]:

@@ -12,9 +12,8 @@ from werkzeug.http import parse_date
 
 from ..models import Context, Headers, RawHeaders, Site
 from .proxies import ADDRESS_HEADERS, PROXY_HEADERS, SCHEME_HEADERS, is_of_site, is_proxy_header, is_routing_header
-from .request_filter import ignore_reason_of_headers
+from .request_filter import IgnoreReason, ignore_reason_of_headers
 from .urls import normal_host
-from .visitor_headers import IgnoreReason
 
 DOCUMENT_SUFFIXES: Final = (".xml", ".txt", ".atom")
 """How the paths of documents, robots.txt and the feed end. This test alone rules out almost all other requests."""

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Final
 from urllib.parse import unquote
 
-from .visitor_headers import MAX_CACHED_NAMES, MAX_NAME_CHARS
+from .request_filter import MAX_CACHED_NAMES, MAX_NAME_CHARS
 
 ADDRESS_HEADERS: Final = frozenset({
     "ali-cdn-real-ip", "cdn-src-ip", "cf-connecting-ip", "client-ip", "fastly-client-ip", "fly-client-ip",

@@ -28,8 +28,7 @@ from ..http.urls import quote_path
 from ..models import Site, StoreKey
 from ..stores.base import Store
 from ..util import BoundedCache, WorkerId, reset_after_fork, run_in_background
-from .request_queue import MAX_PAUSE_SECONDS, Asked, Job, Queue
-from .running_requests import OwnRequest, RunningRequests, describe_failure
+from .running_requests import MAX_PAUSE_SECONDS, Asked, Job, OwnRequest, Queue, RunningRequests, describe_failure
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
 

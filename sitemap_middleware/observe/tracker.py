@@ -15,8 +15,7 @@ from typing import Any, Final
 from ..evidence.observations import HTML_TYPES
 from ..evidence.response_headers import ResponseHeaders
 from ..http.messages import KEPT_BODY_BYTES, MAX_HTML_BYTES, OBSERVED_STATUSES, CapturedResponse, PageKey, Request
-from ..http.request_filter import IGNORE_REASONS
-from ..http.visitor_headers import IgnoreReason
+from ..http.request_filter import IGNORE_REASONS, IgnoreReason
 from ..models import Site
 from ..util import BoundedCache, FaultLog, reset_after_fork
 from .buffer import ResponseBuffer

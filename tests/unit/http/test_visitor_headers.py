@@ -16,8 +16,9 @@ from sitemap_middleware.http.request_filter import (
     IGNORE_REASONS,
     MAX_ACCEPT_CHARS,
     MAX_AGENT_CHARS,
+    IgnoreReason,
+    ignore_reason_of_header,
 )
-from sitemap_middleware.http.visitor_headers import IgnoreReason, ignore_reason_of_header
 
 from ...support.sample_sites import Page, SampleSite
 from ...support.wire import ENVIRON, SCOPE, Headers, RequestSpec
