@@ -30,7 +30,7 @@ from ..util import begin, reset_after_fork
 from . import xml
 from .changes import Change, is_good, page_lookup, settled
 from .no_sitemap_reasons import PROVIDER_FAILING_REASON, BeingGenerated, Unavailable
-from .rendered_parts import MissingXMLError, Part, PartSource, SavedParts, gone_source, part_sources
+from .rendered_parts import MissingXMLError, Part, PartSource, gone_source, part_sources
 from .site_sitemap import SiteSitemap
 from .xml import Document
 
@@ -70,7 +70,6 @@ class Publisher:
     def __post_init__(self) -> None:
         self._clock = self.options.clock
         self._started_at = self._clock()
-        self.saved_parts: SavedParts = SavedParts(self.store, self.store.time, self._clock)
         self._sites: OrderedDict[str, SiteSitemap] = OrderedDict()
         self._closing = threading.Event()
         self._generation = 0
@@ -94,7 +93,7 @@ class Publisher:
         """What is known of the sitemap of a site."""
         sitemap = self._sites.get(site.base_url)
         if sitemap is None:
-            new = SiteSitemap(site.base_url, self.options.path, self.saved_parts)
+            new = SiteSitemap(self.store, site.base_url, self.options.path, self._clock)
             sitemap = self._sites.setdefault(site.base_url, new)
             while len(self._sites) > MAX_SITES:
                 self._sites.popitem(last=False)
@@ -181,7 +180,7 @@ class Publisher:
         look at the sitemap was to bring up to date, and did not. Raises `StoreError`.
         """
         max_age = self.options.max_age
-        known = self.saved_parts.load_changes(site.base_url, max_age, looked_at)
+        known = self.sitemap(site).load_changes(max_age, looked_at)
         return settled(known, max_age, self.store.time())
 
     # Bringing the parts of a site up to date
@@ -205,8 +204,8 @@ class Publisher:
         )
         names = [source.name for source in sources]
         if self.options.keeps_changes:
-            self.saved_parts.list_parts(site.base_url, names)
-        parts = sitemap.parts = self.saved_parts.load(site.base_url, names)
+            sitemap.list_parts(names)
+        parts = sitemap.parts = sitemap.load(names)
         read_at = [parts[source.name].at for source in sources if source.kind == "values" and source.name in parts]
         sitemap.values_age = max((now - at for at in read_at), default=0.0)
         due = [source for source in sources if self._is_due(source, parts)]
@@ -214,7 +213,7 @@ class Publisher:
         here = [source for source in due if source.kind == "routes" or (source.kind == "learned" and is_short)]
         for source in here:
             previous = parts.get(source.name)
-            parts[source.name] = self.saved_parts.render(site.base_url, source, previous, sitemap.keep)
+            parts[source.name] = sitemap.render(source, previous, sitemap.keep)
         self._render_in_background(sitemap, [source for source in due if source not in here], request)
         missing = [source for source in sources if source.name not in parts and source.name not in sitemap.failing]
         if any(source.kind == "values" for source in missing):
@@ -243,10 +242,10 @@ class Publisher:
         gone = [change for change in gone if change.loc in pages and not is_good(pages[change.loc])]
         if not gone:
             return None
-        source, base_url = gone_source(sorted(gone[-xml.MAX_ENTRIES :])), sitemap.base_url
-        part = self.saved_parts.load(base_url, [source.name]).get(source.name)
+        source = gone_source(sorted(gone[-xml.MAX_ENTRIES :]))
+        part = sitemap.load([source.name]).get(source.name)
         if part is None or part.key != source.key:
-            part = self.saved_parts.render(base_url, source, part, sitemap.keep)
+            part = sitemap.render(source, part, sitemap.keep)
         return part
 
     def _link(
@@ -261,7 +260,7 @@ class Publisher:
         if job is None or job.done():
             x_default, at_once = self.options.x_default, request.is_of_test
             may_be_named = partial(self._may_be_named, snapshot)
-            work = partial(self.saved_parts.link, sitemap.base_url, parts, x_default, may_be_named, at_once=at_once)
+            work = partial(sitemap.link, parts, x_default, may_be_named, at_once=at_once)
             job, is_new = begin(work), True
             sitemap.linking = job
         wait((job,), FIRST_WAIT_SECONDS)
@@ -314,10 +313,10 @@ class Publisher:
         """Render each of some parts, unless another worker has done so by now, even if another one fails."""
         for source in sources:
             try:
-                parts = self.saved_parts.load(sitemap.base_url, [source.name])
+                parts = sitemap.load([source.name])
                 part = parts.get(source.name)
                 if part is None or self._is_due(source, parts):
-                    part = self.saved_parts.render(sitemap.base_url, source, part)
+                    part = sitemap.render(source, part)
                 sitemap.parts[source.name] = part
             except StoreError:  # the circuit breaker has logged it
                 return

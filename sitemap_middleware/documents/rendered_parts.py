@@ -27,7 +27,8 @@ from ..listing.site_signals_cache import LEARNING_INTERVAL_SECONDS, Parts
 from ..models import BaseURL, Site, SitemapUrl
 from ..observe.refresh_marks import RefreshMarks
 from ..routing.route_table import GONE_SECTION, LEARNED_SECTION, ROUTES_SECTION
-from ..stores.base import PART_PAGES, UNLEARNED_PART, Store
+from ..stores.base import PART_PAGES, UNLEARNED_PART
+from ..stores.breaker import GuardedStore
 from ..util import yield_to_other_threads
 from . import changes
 from .changes import Change, KnownChanges, PageLookup
@@ -45,6 +46,15 @@ _VALUES: Final = "values/"
 
 _LINKED: Final = "linked"
 """The name of the part with the documents of all others, if versions in other languages are linked."""
+
+
+_PART: Final = "documents/"
+_XML: Final = "documents/xml/"
+_CHANGES: Final = "changes/"
+"""How the names of records begin: of a part, of the XML of a document, and of the changes of a part."""
+
+_PARTS: Final = "changes"
+"""The record of the names of the parts whose changes count."""
 
 
 class MissingXMLError(StoreError):
@@ -208,57 +218,53 @@ def gone_source(gone: Sequence[Change]) -> PartSource:
 
 
 class SavedParts:
-    """The rendered parts of sites, in the store."""
+    """The rendered parts of a site, in the store."""
 
-    def __init__(self, store: Store, now: Callable[[], int], timer: Callable[[], float]) -> None:
-        """`now` is the clock that all workers share, in POSIX seconds; `timer` measures how long rendering takes."""
+    def __init__(self, store: GuardedStore, base_url: BaseURL, timer: Callable[[], float]) -> None:
+        """`timer` measures how long rendering takes, in seconds."""
+        self.base_url = base_url
         self._store = store
-        self._now = now
         self._timer = timer
 
-    def load(self, owner: BaseURL, names: Collection[str]) -> dict[str, Part]:
+    def load(self, names: Collection[str]) -> dict[str, Part]:
         """Those of these parts that were rendered, by this or another worker."""
-        records = self._store.load(owner, [_record_name(name) for name in names])
-        found = {name: _decoded(records.get(_record_name(name), b"")) for name in names}
+        records = self._load(_PART + name for name in names)
+        found = {name: _decoded(records.get(_PART + name, b"")) for name in names}
         return {name: part for name, part in found.items() if part is not None}
 
-    def with_xml(self, owner: BaseURL, document: Document) -> Document:
+    def with_xml(self, document: Document) -> Document:
         """A document with its XML. Raises `MissingXMLError` if the store has lost it, or has another one by now."""
-        record = _xml_name(document.name)
-        gzipped = self._store.load(owner, [record]).get(record, b"")
+        record = _XML + document.name
+        gzipped = self._load([record]).get(record, b"")
         with suppress(OSError, EOFError, ValueError):  # what gzip raises for damaged data
             if etag_of(gzip.decompress(gzipped)) == document.etag:
                 return document._replace(gzipped=gzipped)
         raise MissingXMLError(f"the XML of {document.name} is missing from the store")
 
     def render(
-        self,
-        owner: BaseURL,
-        source: PartSource,
-        previous: Part | None,
-        keep: Callable[[Document], object] = lambda _: None,
+        self, source: PartSource, previous: Part | None, keep: Callable[[Document], object] = lambda _: None
     ) -> Part:
         """Render a part, then save all of it at once. `keep` is called with each document."""
         began = self._timer()
         saved: dict[str, bytes] = {}
         if source.look_up is not None:
-            previous, saved = self._load_at_once(owner, source.name, previous)
+            previous, saved = self._load_at_once(source.name, previous)
         earlier = {} if previous is None else {document.name: document for document in previous.documents}
-        records: dict[str, bytes | None] = {_xml_name(name): None for name in earlier}
+        records: dict[str, bytes | None] = {_XML + name: None for name in earlier}
         documents: list[Document] = []
         may_split = source.kind != "learned"
         for rendered in chain.from_iterable(
             urlsets(entries, name, may_split=may_split) for name, entries in source.entries()
         ):
-            document = rendered.with_date(earlier.get(rendered.name), self._now())
+            document = rendered.with_date(earlier.get(rendered.name), self._store.time())
             if not document.name.startswith(MARKED):  # those are not sent
                 keep(document)
-            records[_xml_name(document.name)] = document.gzipped
+            records[_XML + document.name] = document.gzipped
             documents.append(document.figures)
         seconds = max(0.0, self._timer() - began)
-        part = Part(source.key, source.mark, self._now(), seconds, tuple(documents))
+        part = Part(source.key, source.mark, self._store.time(), seconds, tuple(documents))
         if source.look_up is not None:
-            known = changes.decoded(saved.get(_changes_name(source.name)), int(part.at))
+            known = changes.decoded(saved.get(_CHANGES + source.name), int(part.at))
             # One that never had an entry may be of an app that was not ready.
             if previous is None:
                 known = known.without_entries()
@@ -268,13 +274,12 @@ class SavedParts:
                     loc for loc, change in known.by_loc.items() if change.kind == "left" and loc not in before.by_loc
                 )
                 source.ask(islice(left, MAX_ASKED))
-            records[_changes_name(source.name)] = known.encoded()
-        self._store.save(owner, {**records, _record_name(source.name): _encoded(part)})
+            records[_CHANGES + source.name] = known.encoded()
+        self._store.save(self.base_url, {**records, _PART + source.name: _encoded(part)})
         return part
 
     def link(
         self,
-        owner: BaseURL,
         parts: Iterable[Part],
         x_default: str | None,
         may_be_named: Callable[[str, str], bool],
@@ -288,63 +293,67 @@ class SavedParts:
         Raises:
             MissingXMLError: the store has the XML of a newer document.
         """
-        began, now = self._timer(), self._now()
+        began, now = self._timer(), self._store.time()
         rendered = [document for part in parts for document in part.documents]
         key = etag_of(repr([x_default, *(document.etag for document in rendered)]).encode())
-        before, saved = self.load(owner, [_LINKED]).get(_LINKED), dict[str, Document]()
+        before, saved = self.load([_LINKED]).get(_LINKED), dict[str, Document]()
         earlier = {document.name: document for document in before.documents} if before is not None else {}
         if before is not None and 0 <= now - before.at < LEARNING_INTERVAL_SECONDS:
             if before.key == key or (not at_once and now - before.at < before.pause):
                 return before, before.key == key
             saved = earlier  # after a while they are saved again: the store may have lost them
-        sets = language_sets(lambda: (self.with_xml(owner, document) for document in rendered), x_default, may_be_named)
-        records: dict[str, bytes | None] = {_xml_name(name): None for name in earlier if name.startswith(LINKED)}
+        sets = language_sets(lambda: (self.with_xml(document) for document in rendered), x_default, may_be_named)
+        records: dict[str, bytes | None] = {_XML + name: None for name in earlier if name.startswith(LINKED)}
         documents: list[Document] = []
         for document in rendered:
             if not document.name.startswith(MARKED):
                 documents.append(document)
                 continue
-            made = linked(self.with_xml(owner, document), sets, saved)
-            records.pop(_xml_name(made.name), None)
+            made = linked(self.with_xml(document), sets, saved)
+            records.pop(_XML + made.name, None)
             if made.gzipped:
-                made = made.with_date(earlier.get(made.name), self._now())
-                records[_xml_name(made.name)] = made.gzipped
+                made = made.with_date(earlier.get(made.name), self._store.time())
+                records[_XML + made.name] = made.gzipped
             documents.append(made.figures)
-        part = Part(key, "", self._now(), max(0.0, self._timer() - began), tuple(documents))
-        self._store.save(owner, {**records, _record_name(_LINKED): _encoded(part)})
+        part = Part(key, "", self._store.time(), max(0.0, self._timer() - began), tuple(documents))
+        self._store.save(self.base_url, {**records, _PART + _LINKED: _encoded(part)})
         return part, True
 
-    def _load_at_once(self, owner: BaseURL, name: str, part: Part | None) -> tuple[Part | None, dict[str, bytes]]:
+    def _load_at_once(self, name: str, part: Part | None) -> tuple[Part | None, dict[str, bytes]]:
         """A part as it is saved now, and with it the records of its changes and documents, as they were at one moment.
 
         Other workers may save it meanwhile: what is compared must belong together, or a change would be lost.
         """
         while True:
             documents = () if part is None else part.documents
-            names = [_record_name(name), _changes_name(name)]
-            saved = self._store.load(owner, [*names, *(_xml_name(document.name) for document in documents)])
-            now = _decoded(saved.get(_record_name(name), b""))
+            saved = self._load([_PART + name, _CHANGES + name, *(_XML + document.name for document in documents)])
+            now = _decoded(saved.get(_PART + name, b""))
             if now is None or now.documents == documents:
                 return now, saved
             part = now
 
-    def list_parts(self, owner: BaseURL, names: Iterable[str]) -> None:
+    def list_parts(self, names: Iterable[str]) -> None:
         """Note which parts a site has: the changes of others are of pages that it no longer has."""
         record = json.dumps(sorted(names)).encode()
-        if self._store.load(owner, [_PARTS]).get(_PARTS) != record:
-            self._store.save(owner, {_PARTS: record})
+        if self._load([_PARTS]).get(_PARTS) != record:
+            self._store.save(self.base_url, {_PARTS: record})
 
-    def load_changes(self, owner: BaseURL, max_age: float, looked_at: float) -> list[KnownChanges]:
+    def load_changes(self, max_age: float, looked_at: float) -> list[KnownChanges]:
         """The changes of the parts of a site, without those of values that were due at a time, and are still.
 
         The app may have withdrawn what they gave. Of other pages, the settings and the page itself say so.
         """
-        names = _decoded_names(self._store.load(owner, [_PARTS]).get(_PARTS))
-        provided = self.load(owner, [name for name in names if name.startswith(_VALUES)])
+        names: list[str] = []
+        with suppress(ValueError, TypeError):
+            names += map(str, json.loads(self._load([_PARTS]).get(_PARTS, b"[]")))
+        provided = self.load([name for name in names if name.startswith(_VALUES)])
         current = {name for name, part in provided.items() if part.at + max(max_age, part.pause) > looked_at}
         names = [name for name in names if name in current or not name.startswith(_VALUES)]
-        records = self._store.load(owner, [_changes_name(name) for name in names])
+        records = self._load(_CHANGES + name for name in names)
         return [changes.decoded(records[record], 0) for record in sorted(records)]
+
+    def _load(self, records: Iterable[str]) -> dict[str, bytes]:
+        return self._store.load(self.base_url, [*records])
 
 
 _Rendering = tuple[Part, Mapping[str, bytes | None]]
@@ -378,7 +387,7 @@ def _other_entries(rendering: _Rendering, other: _Rendering) -> dict[str, str | 
     entries: dict[str, str | None] = {}
     for document in part.documents:
         if document.etag not in same:
-            xml = gzip.decompress(records.get(_xml_name(document.name)) or b"")
+            xml = gzip.decompress(records.get(_XML + document.name) or b"")
             if etag_of(xml) != document.etag:
                 raise ValueError(f"the XML of {document.name} is lost")
             entries |= dated_locs(xml)
@@ -396,25 +405,3 @@ def _decoded(record: bytes) -> Part | None:
         key, mark, at, seconds, documents = json.loads(record)
         return Part(str(key), str(mark), float(at), float(seconds), tuple(Document(*fields) for fields in documents))
     return None
-
-
-_PARTS: Final = "changes"
-"""The record of the names of the parts whose changes count."""
-
-
-def _decoded_names(record: bytes | None) -> list[str]:
-    with suppress(ValueError, TypeError):
-        return [str(name) for name in json.loads(record or b"")]
-    return []
-
-
-def _record_name(name: str) -> str:
-    return f"documents/{name}"
-
-
-def _changes_name(name: str) -> str:
-    return f"changes/{name}"
-
-
-def _xml_name(name: str) -> str:
-    return f"documents/xml/{name}"

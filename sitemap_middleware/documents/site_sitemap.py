@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
 from typing import Final
 
 from ..http.urls import quote_path
 from ..listing.site_signals_cache import Parts
 from ..models import BaseURL
+from ..stores.breaker import GuardedStore
 from .language_links import LINKED
 from .rendered_parts import Part, SavedParts
 from .xml import Document, fit_together, joined, sitemapindex
@@ -19,12 +20,12 @@ MAX_CACHE_BYTES: Final = 8 * 1024 * 1024
 """Bytes of compressed documents that are kept in memory for one site."""
 
 
-class SiteSitemap:
+class SiteSitemap(SavedParts):
     """What is known of the sitemap of one site."""
 
-    def __init__(self, base_url: BaseURL, path: str, saved: SavedParts) -> None:
+    def __init__(self, store: GuardedStore, base_url: BaseURL, path: str, timer: Callable[[], float]) -> None:
         """`path`: of the sitemap itself, decoded."""
-        self.base_url = base_url
+        super().__init__(store, base_url, timer)
         self.lock = threading.Lock()
         """Held while the documents are brought up to date."""
         self.states: Parts = {}
@@ -48,7 +49,6 @@ class SiteSitemap:
         """The generation and the time when the documents were last found up to date."""
         self._path = path
         self._stem = path.removesuffix(".xml")
-        self._saved = saved
         self._listed: dict[str, Document] = {}
         """The documents of all parts, by the names in their URLs, in their order."""
         self._gone: tuple[Document, ...] = ()
@@ -92,7 +92,7 @@ class SiteSitemap:
         if path == self._path:
             return root
         document = self._listed.get(self._name_of(path))
-        return None if document is None or self._is_single else self._with_xml(document)
+        return None if document is None or self._is_single else self._kept(document)
 
     def keep(self, document: Document) -> None:
         """Keep a document of a part, with its XML, in memory."""
@@ -130,7 +130,7 @@ class SiteSitemap:
         if self._root is None or not self._is_root_current:
             documents = self._listed.values()
             if self._is_single:
-                root = joined([self._with_xml(document) for document in documents])
+                root = joined([self._kept(document) for document in documents])
             else:
                 stem = f"{self.base_url}{quote_path(self._stem)}"
                 root = sitemapindex((f"{stem}-{name}.xml", document.lastmod) for name, document in self._listed.items())
@@ -138,11 +138,11 @@ class SiteSitemap:
             self._root, self._is_root_current = root.with_date(self._root, newest), True
         return self._root
 
-    def _with_xml(self, document: Document) -> Document:
+    def _kept(self, document: Document) -> Document:
         """A listed document with its XML."""
         kept = self._xml.get(document.name)
         if kept is None or kept.figures != document:
-            kept = self._saved.with_xml(self.base_url, document)
+            kept = self.with_xml(document)
         self.keep(kept)
         return kept
 
