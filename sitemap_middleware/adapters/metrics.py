@@ -42,10 +42,8 @@ def metrics_reporter(target: Any, place: str) -> Callable[[SitemapService], None
     """
     if target is None:
         return lambda _: None
-    if target == "prometheus":
-        return functools.partial(_publish, prometheus_registry(), _register_with_prometheus)
-    if target == "opentelemetry":
-        return functools.partial(_publish, opentelemetry_meter(), _register_with_opentelemetry)
+    if target in ("prometheus", "opentelemetry"):
+        target = default_target(target)
     if callable(getattr(target, "register", None)) and callable(getattr(target, "collect", None)):
         return functools.partial(_publish, target, _register_with_prometheus)
     if callable(getattr(target, "create_observable_counter", None)):
@@ -54,6 +52,23 @@ def metrics_reporter(target: Any, place: str) -> Callable[[SitemapService], None
         f'{place}={target!r} does not collect metrics; give "prometheus", "opentelemetry",'
         " a prometheus_client registry or an OpenTelemetry Meter"
     )
+
+
+@functools.cache
+def default_target(library: str) -> Any:
+    """The registry or meter that a library uses by default. Raises `OptionError` if it is not installed."""
+    try:
+        if library == "prometheus":
+            from prometheus_client import REGISTRY
+
+            return REGISTRY
+        from opentelemetry.metrics import get_meter
+    except ModuleNotFoundError as error:
+        package = {"prometheus": "prometheus-client", "opentelemetry": "opentelemetry-api"}[library]
+        raise OptionError(
+            f'SitemapMiddleware: metrics="{library}" needs {package}: pip install "sitemap-middleware[{library}]"'
+        ) from error
+    return get_meter("sitemap_middleware")
 
 
 def _publish(target: Any, register: Callable[[Any, Services], None], service: SitemapService) -> None:
@@ -84,15 +99,6 @@ def _read(services: Services, figure: Figure) -> dict[str, float]:
     return values
 
 
-def prometheus_registry() -> CollectorRegistry:
-    """The registry that prometheus_client uses by default. Raises `OptionError` if it is not installed."""
-    try:
-        from prometheus_client import REGISTRY
-    except ModuleNotFoundError as error:
-        raise _missing_library("prometheus", "prometheus-client") from error
-    return REGISTRY
-
-
 def _register_with_prometheus(registry: CollectorRegistry, services: Services) -> None:
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
     from prometheus_client.registry import Collector
@@ -116,16 +122,6 @@ def _register_with_prometheus(registry: CollectorRegistry, services: Services) -
     registry.register(SitemapCollector())
 
 
-@functools.cache
-def opentelemetry_meter() -> Meter:
-    """The meter of OpenTelemetry's global provider. Raises `OptionError` if OpenTelemetry is not installed."""
-    try:
-        from opentelemetry.metrics import get_meter
-    except ModuleNotFoundError as error:
-        raise _missing_library("opentelemetry", "opentelemetry-api") from error
-    return get_meter("sitemap_middleware")
-
-
 def _register_with_opentelemetry(meter: Meter, services: Services) -> None:
     from opentelemetry.metrics import Observation
 
@@ -137,9 +133,3 @@ def _register_with_opentelemetry(meter: Meter, services: Services) -> None:
     for figure in FIGURES:
         create = meter.create_observable_counter if figure.is_counter else meter.create_observable_gauge
         create(figure.name, [observing(figure)], figure.unit, figure.description)
-
-
-def _missing_library(extra: str, library: str) -> OptionError:
-    return OptionError(
-        f'SitemapMiddleware: metrics="{extra}" needs {library}: pip install "sitemap-middleware[{extra}]"'
-    )

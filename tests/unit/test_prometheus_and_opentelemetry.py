@@ -15,7 +15,7 @@ from prometheus_client import REGISTRY, CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from sitemap_middleware import OptionError, SitemapMiddleware
-from sitemap_middleware.adapters.metrics import opentelemetry_meter
+from sitemap_middleware.adapters.metrics import default_target
 from sitemap_middleware.report.figures import FIGURES
 
 from ..support.sample_sites import Clock, Page, SampleSite
@@ -131,7 +131,7 @@ def test_missing_library_is_named_with_its_extra(
     extra: str, module: str, library: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, module, None)
-    opentelemetry_meter.cache_clear()
+    default_target.cache_clear()
     cure = re.escape(f'metrics="{extra}" needs {library}: pip install "sitemap-middleware[{extra}]"')
     with pytest.raises(OptionError, match=f"^SitemapMiddleware: {cure}$"):
         bakery(metrics=extra)
