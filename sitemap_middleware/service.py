@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import logging
 import threading
 import time
 import weakref
@@ -44,9 +43,7 @@ from .stores.base import Store
 from .stores.breaker import GuardedStore
 from .stores.default import FallbackStore, is_tested
 from .stores.sqlite import MemoryStore
-from .util import FaultLog
-
-log: logging.Logger = logging.getLogger("sitemap_middleware")
+from .util import FaultLog, log
 
 _MAX_PATH_CHARS: Final = 3 * urls.MAX_LOC_CHARS
 """Characters of the longest path that is tracked: a longer one has no loc, and would fill the memory."""

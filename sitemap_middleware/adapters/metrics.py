@@ -9,7 +9,6 @@ distinguished by the attribute `sitemap`. Neither library is imported unless the
 from __future__ import annotations
 
 import functools
-import logging
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary, WeakSet
@@ -18,13 +17,12 @@ from ..exceptions import OptionError
 from ..http.urls import root_of
 from ..report.figures import FIGURES, Figure
 from ..service import SitemapService
+from ..util import log
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import CallbackOptions, Meter, Observation
     from prometheus_client.core import Metric
     from prometheus_client.registry import CollectorRegistry
-
-log: logging.Logger = logging.getLogger("sitemap_middleware")
 
 SITEMAP_ATTRIBUTE: Final = "sitemap"
 """The attribute that distinguishes the middlewares of a process: the sitemap's URL, or its path without base_url."""

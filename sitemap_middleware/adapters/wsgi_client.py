@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import sys
 import threading
 import time
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication, WSGIEnvironment
 
     from .wsgi import WSGIMiddleware
-
-log: logging.Logger = logging.getLogger("sitemap_middleware")
 
 _CONNECTION_KEYS: Final = (
     "HTTPS",

@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
-import logging
+import gzip
 import re
 from collections.abc import Callable
 from concurrent.futures import wait
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from email.utils import formatdate
 from functools import partial
 from secrets import token_bytes
 from typing import Final
 
+from werkzeug.datastructures import Accept
+from werkzeug.http import parse_accept_header
+from werkzeug.sansio.http import is_resource_modified
+
 from ..exceptions import StoreError
-from ..http.messages import DOCUMENT_SUFFIXES, NOINDEX_HEADER, Request, Response
+from ..http.messages import (
+    COMMON_HEADERS,
+    DOCUMENT_SUFFIXES,
+    NOINDEX_HEADER,
+    Request,
+    Response,
+    error_response,
+    text_response,
+)
 from ..http.robots_parser import DISALLOW_ALL, ROBOTS_PATH, RobotsRules
 from ..indexnow import IndexNow
 from ..models import Site
@@ -24,7 +38,7 @@ from ..routing.current_routes import AppRoutes
 from ..routing.framework_detection import proxy_middleware
 from ..routing.hosts import SiteResolver
 from ..routing.route_table import GONE_SECTION, RouteTable
-from ..util import begin
+from ..util import begin, log
 from .changes import ATOM_TYPE, MAX_FEED_ENTRIES, PublicLocs, atom
 from .no_sitemap_reasons import (
     HIDDEN_SITE_REASON,
@@ -36,7 +50,6 @@ from .no_sitemap_reasons import (
     Unavailable,
 )
 from .publisher import Publisher
-from .responses import document_response, error_response, text_response
 from .robots import RobotsTxt
 from .xml import Document
 
@@ -48,8 +61,6 @@ DEADLINE_SECONDS: Final = 2.0
 
 RETRY_AFTER_SECONDS: Final = 60
 """Seconds after which clients may request a sitemap again that cannot be made now."""
-
-log: logging.Logger = logging.getLogger("sitemap_middleware")
 
 
 @dataclass(kw_only=True, eq=False)
@@ -289,3 +300,57 @@ class SitemapHandler:
         if request.is_of_test:
             marks = replace(marks, everything=token_bytes(8))
         return rules, marks
+
+
+def document_response(
+    document: Document,
+    request: Request,
+    now: float,
+    max_age: int,
+    cache_tag: str | None,
+    *,
+    media_type: str,
+) -> Response:
+    """The response to a GET or HEAD for a document, which clients may cache for `max_age` seconds.
+
+    CDNs purge it by the `cache_tag`: Cloudflare and Google read `Cache-Tag`, Fastly reads `Surrogate-Key`.
+
+    A document that is dated later than `now`, in POSIX seconds, as it replaced another in that one's second, has no
+    Last-Modified until then.
+    """
+    sent = dict(request.headers)
+    as_gzip = accepts_gzip(sent.get("accept-encoding", ""))
+    tag = f"{document.etag}-gzip" if as_gzip else document.etag
+    since = document.since if document.since <= now else None
+    fields = [
+        ("ETag", f'"{tag}"'),
+        ("Cache-Control", f"public, max-age={max_age}"),
+        ("Vary", "Accept-Encoding"),
+        *COMMON_HEADERS,
+    ]
+    if cache_tag is not None:
+        fields += [("Cache-Tag", cache_tag), ("Surrogate-Key", cache_tag)]
+    if since is not None:
+        fields.append(("Last-Modified", formatdate(since, usegmt=True)))
+    if not is_resource_modified(
+        http_if_none_match=sent.get("if-none-match"),
+        http_if_modified_since=sent.get("if-modified-since"),
+        etag=tag,
+        last_modified=None if since is None else datetime.fromtimestamp(since, UTC),
+    ):
+        return Response(304, fields)
+    size = document.gzipped_size if as_gzip else document.size
+    if as_gzip:
+        fields.append(("Content-Encoding", "gzip"))
+    fields += [("Content-Type", f"{media_type}; charset=utf-8"), ("Content-Length", str(size))]
+    if request.method == "HEAD":
+        return Response(200, fields)
+    if as_gzip:
+        return Response(200, fields, document.gzipped)
+    return Response(200, fields, gzip.decompress(document.gzipped))
+
+
+def accepts_gzip(accept_encoding: str) -> bool:
+    """Whether a client accepts gzip, and does not prefer the plain bytes (RFC 9110, section 12.5.3)."""
+    accepted = parse_accept_header(accept_encoding, Accept)
+    return 0 < accepted.quality("gzip") >= accepted.quality("identity")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
@@ -20,8 +19,6 @@ from ..options.table import Options
 from ..routing.route_table import RouteTable
 from ..stores.base import Store
 from ..util import WarnOnce
-
-log: logging.Logger = logging.getLogger("sitemap_middleware")
 
 MAX_PAGES_CHECKED: Final = 200
 """If no page is listed, this many pages are checked for a canonical link to another URL."""

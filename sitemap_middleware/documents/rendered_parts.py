@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import logging
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -29,13 +28,11 @@ from ..observe.refresh_marks import RefreshMarks
 from ..routing.route_table import GONE_SECTION, LEARNED_SECTION, ROUTES_SECTION
 from ..stores.base import PART_PAGES, UNLEARNED_PART
 from ..stores.breaker import GuardedStore
-from ..util import yield_to_other_threads
+from ..util import log, yield_to_other_threads
 from . import changes
 from .changes import Change, KnownChanges, PageLookup
 from .language_links import LINKED, language_sets, linked
 from .xml import MARKED, Document, dated_locs, etag_of, numbered, urlsets
-
-log: logging.Logger = logging.getLogger("sitemap_middleware")
 
 MAX_AGE_FACTOR: Final = 10
 """Values are valid for this many times the time that reading them took, or `max_age` if that is longer."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import math
 import re
 from collections.abc import Callable
@@ -16,6 +15,8 @@ from ..http.messages import (
     PROBE_TIMEOUT_SECONDS,
     Request,
     Response,
+    text_response,
+    with_body,
 )
 from ..http.robots_parser import (
     DISALLOW_ALL,
@@ -32,11 +33,8 @@ from ..models import Site
 from ..options.table import Options
 from ..routing.current_routes import AppRoutes
 from ..stores.base import Store
-from ..util import BoundedCache, WarnOnce
+from ..util import BoundedCache, WarnOnce, log
 from .no_sitemap_reasons import Unavailable
-from .responses import text_response, with_body
-
-log: logging.Logger = logging.getLogger("sitemap_middleware")
 
 MAX_CACHED_SITES: Final = 64
 """Sites whose rules are cached."""

@@ -233,6 +233,31 @@ class Response:
     body: bytes = b""
 
 
+_BODY_HEADERS: Final = frozenset(
+    {"content-length", "content-encoding", "etag", "content-md5", "digest", "content-digest", "repr-digest"}
+)
+COMMON_HEADERS: Final = (NOINDEX_HEADER, ("X-Content-Type-Options", "nosniff"))
+"""Headers of all responses of the middleware itself but robots.txt."""
+
+
+def error_response(method: str, status: int, reason: str, fields: Sequence[tuple[str, str]] = ()) -> Response:
+    """One line of plain text that says why there is no document."""
+    return text_response(method, status, f"{reason}\n", [("Cache-Control", "no-store"), *COMMON_HEADERS, *fields])
+
+
+def text_response(method: str, status: int, content: str, fields: Sequence[tuple[str, str]]) -> Response:
+    """Plain text."""
+    body = content.encode()
+    fields = [("Content-Type", "text/plain; charset=utf-8"), ("Content-Length", str(len(body))), *fields]
+    return Response(status, fields, b"" if method == "HEAD" else body)
+
+
+def with_body(method: str, answer: Response, body: bytes) -> Response:
+    """The app's response with another body, and without the headers that describe the old one."""
+    headers = [(name, value) for name, value in answer.headers if name not in _BODY_HEADERS]
+    return Response(answer.status, [*headers, ("content-length", str(len(body)))], b"" if method == "HEAD" else body)
+
+
 _ENDLESS_TYPES: Final = ("text/event-stream", "multipart/x-mixed-replace", "application/x-ndjson", "application/jsonl")
 
 

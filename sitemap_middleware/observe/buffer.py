@@ -7,7 +7,6 @@ that forks its workers after loading the app has one thread in each worker, and 
 from __future__ import annotations
 
 import contextlib
-import logging
 import threading
 import weakref
 from collections.abc import Callable
@@ -16,9 +15,7 @@ from typing import Final
 from ..evidence.merge import CONFIRMATION_SECONDS
 from ..exceptions import StoreError
 from ..http.messages import CapturedResponse
-from ..util import ForkSafeLock, reset_after_fork
-
-log: logging.Logger = logging.getLogger("sitemap_middleware")
+from ..util import ForkSafeLock, log, reset_after_fork
 
 MAX_PENDING_RESPONSES: Final = 10_000
 """Pending responses, at most. This bounds the memory, whatever is requested."""

@@ -12,7 +12,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Final, NamedTuple
+from typing import Final
 from urllib.parse import unquote, urlsplit
 
 from ..evidence.dates import CLOCK_SKEW_SECONDS
@@ -54,6 +54,9 @@ MAX_CHECKED_PAGES: Final = 10_000
 OWN_ANSWER_SECONDS: Final = 60 * 60
 """Seconds for which a refusal of a learned page that the middleware itself got makes it ask again before it counts."""
 
+DOUBT_PAUSE_SECONDS: Final = 5 * 60
+"""Seconds between two requests for a listed page because of doubtful answers: it may differ at each request."""
+
 PIECE_RESPONSES: Final = 5
 """Responses that are parsed in a few milliseconds. On a server with greenlets (gevent), nothing else runs meanwhile."""
 
@@ -72,17 +75,6 @@ _URL_NAME: Final = re.compile(r"(?:ur[il]|path|info)$")
 
 _Seen = list[tuple[CapturedResponse, Observation]]
 """Responses of one site, and what each of them says."""
-
-
-class _Doubt(NamedTuple):
-    """An answer to a request that named another Host, or stated another URL by a header."""
-
-    may_be_listed: bool | None = None
-    at: float = 0.0
-    content: int | None = None
-    """The digest of the page that was known then."""
-    pause: float = CONFIRMATION_SECONDS
-    """Seconds until a like answer is news."""
 
 
 @dataclass(kw_only=True, eq=False)
@@ -109,8 +101,8 @@ class Ingester:
         self._checked = BoundedCache[PageKey, tuple[int, float]](MAX_CHECKED_PAGES)
         """The content that the middleware's last request for a page got, and when."""
         self.forget_asked()
-        self._doubted = BoundedCache[PageKey, _Doubt](MAX_CHECKED_PAGES)
-        """The last doubtful answer for each page that was news."""
+        self._doubted = BoundedCache[PageKey, tuple[bool, float]](MAX_CHECKED_PAGES)
+        """Whether a doubtful answer for a page lets it be listed, and when it was last news."""
         self._cleaner = Cleaner(self.store, self.options.max_age_days)
         self._warn_once = WarnOnce()
 
@@ -288,18 +280,16 @@ class Ingester:
         counts = observation.undated()._replace(is_unusual=True)
         if is_listed and not may_be_listed:
             return counts, False  # it waits for confirmation, and the page is asked
-        before, at, content, pause = self._doubted.get(response.page_key) or _Doubt()
-        is_news = before is not may_be_listed or not 0 <= response.at - at < pause
-        known = page.content_history[-1].value if page is not None and page.content_history else None
-        if is_news:
-            # If the page was asked, and showed nothing new, it is asked less often: it may differ at each request.
-            is_same = content is not None and content == known
-            pause = min(2 * pause, REFRESH_SECONDS) if is_same else CONFIRMATION_SECONDS
-            self._doubted.put(response.page_key, _Doubt(may_be_listed, response.at, known, pause))
         if may_be_listed and self._may_ask(response):
+            known = page.content_history[-1].value if page is not None and page.content_history else None
             is_other = observation.digest not in (None, known)
             is_old = page is None or observation.at - page.last_seen >= REFRESH_SECONDS
-            return None, is_news and (not is_listed or is_other or is_old)
+            pause = DOUBT_PAUSE_SECONDS if is_listed else CONFIRMATION_SECONDS
+            return None, (not is_listed or is_other or is_old) and self._is_to_be_asked(response, pause)
+        before, at = self._doubted.get(response.page_key) or (None, 0.0)
+        is_news = before is not may_be_listed or not 0 <= response.at - at < CONFIRMATION_SECONDS
+        if is_news:
+            self._doubted.put(response.page_key, (may_be_listed, response.at))
         if may_be_listed and _states_other_path(response):
             return None, False
         is_own_host = not (response.is_foreign_host or response.routing_headers)  # another name of the site itself
@@ -314,10 +304,10 @@ class Ingester:
         self._asked_at = BoundedCache[PageKey, float](MAX_CHECKED_PAGES)
         """When a page that a visitor was shown was last to be requested."""
 
-    def _is_to_be_asked(self, response: CapturedResponse) -> bool:
+    def _is_to_be_asked(self, response: CapturedResponse, pause: float = CONFIRMATION_SECONDS) -> bool:
         """Whether a page that a visitor was shown is to be requested: once a minute, if it is refused to strangers."""
         asked_at = self._asked_at.get(response.page_key)
-        if asked_at is not None and 0 <= response.at - asked_at < CONFIRMATION_SECONDS:
+        if asked_at is not None and 0 <= response.at - asked_at < pause:
             return False
         self._asked_at.put(response.page_key, response.at)
         return True

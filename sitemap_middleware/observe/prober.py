@@ -7,7 +7,6 @@ client, within the next request for the sitemap.
 from __future__ import annotations
 
 import json
-import logging
 import math
 import threading
 from collections.abc import Callable, Iterable
@@ -27,10 +26,8 @@ from ..http.messages import (
 from ..http.urls import quote_path
 from ..models import Site, StoreKey
 from ..stores.base import Store
-from ..util import BoundedCache, WorkerId, reset_after_fork, run_in_background
-from .running_requests import MAX_PAUSE_SECONDS, Asked, Job, OwnRequest, Queue, RunningRequests, describe_failure
-
-log: logging.Logger = logging.getLogger("sitemap_middleware")
+from ..util import BoundedCache, WorkerId, log, reset_after_fork, run_in_background
+from .running_requests import MAX_PAUSE_SECONDS, Asked, Job, OwnRequest, Queue, RunningRequests
 
 FIRST_WAIT_SECONDS: Final = 2.0
 """Seconds for which a request for the sitemap waits for pages that nobody has visited or that are in doubt, so that the
@@ -283,16 +280,8 @@ class Prober:
             job.due_done.set()
 
     def _running(self, request: Request, site: Site, queue: Queue) -> RunningRequests:
-        """No requests yet, whose answers will be observed."""
-
-        def on_response(response: CapturedResponse) -> None:
-            self._take(site, queue, queue.asked.pop(response.path, Asked(response.at)), response)
-
-        def on_failure(path: str, error: Exception) -> None:
-            queue.asked.pop(path, None)
-            self._fail(site, path, describe_failure(error))
-
-        return RunningRequests(request, site, self._hanging, on_response, on_failure)
+        take, fail = partial(self._take, site, queue), partial(self._fail, site)
+        return RunningRequests(request, site, queue, self._hanging, take, fail)
 
     def _work_within(self, request: Request, site: Site, queue: Queue, seconds: float) -> None:
         """Request as many pages as a request has time for, on its own thread.
@@ -313,7 +302,7 @@ class Prober:
                 if self._clock() - now < PROBE_TIMEOUT_SECONDS:
                     lease(0)
         queue.asked.clear()
-        self._end_round(queue)
+        self._settle_refused(queue)
 
     def _work_behind(self, request: Request, site: Site, queue: Queue, job: Job) -> None:
         """Request the pages of a queue in the background, so that the app is busy with them half of the time."""
@@ -341,7 +330,7 @@ class Prober:
                     self.wait(max(MIN_PAUSE_SECONDS, min(self._clock() - now, PROBE_TIMEOUT_SECONDS)))
         while running and not self._closing.is_set():
             running.settle()
-        self._end_round(queue)
+        self._settle_refused(queue)
 
     def _is_time_for(self, path: str, queue: Queue, job: Job, running: RunningRequests) -> bool:
         """Wait until a page is due; whether it is, as far as is known: others may have become due meanwhile."""
@@ -381,13 +370,14 @@ class Prober:
             if asked.times > 1 and response.status == 200:
                 queue.waiting[path] = Asked(now + CHECK_PAUSE_SECONDS, asked.times - 1)
 
-    def _end_round(self, queue: Queue) -> None:
-        """Decide about the last answers, if they were 403: they may be a limiter's if the app has limited the rate."""
-        self._settle_refused(queue, may_be_limiters=queue.paused_until > -math.inf)
+    def _settle_refused(self, queue: Queue, *, may_be_limiters: bool | None = None) -> None:
+        """Request pages that a rate limiter refused again after a pause. Otherwise, observe that they answer 403.
 
-    def _settle_refused(self, queue: Queue, *, may_be_limiters: bool) -> None:
-        """Request pages that a rate limiter refused again after a pause. Otherwise, observe that they answer 403."""
+        By default, the answers may be a limiter's if the app has limited the rate.
+        """
         refused, queue.refused = queue.refused, []
+        if may_be_limiters is None:
+            may_be_limiters = queue.paused_until > -math.inf
         if refused and may_be_limiters and queue.rows < len(LIMITER_PAUSES_SECONDS):
             pause = LIMITER_PAUSES_SECONDS[queue.rows]
             queue.paused_until = max(queue.paused_until, self._clock() + pause)

@@ -8,7 +8,6 @@ the sitemap.
 from __future__ import annotations
 
 import json
-import logging
 import secrets
 import threading
 import time
@@ -22,9 +21,7 @@ from ..exceptions import OptionError, StoreError
 from ..http.urls import MAX_LOC_CHARS, quote_path
 from ..models import Site, StoreKey
 from ..stores.base import Store
-from ..util import WorkerId, is_on_event_loop, reset_after_fork
-
-log: logging.Logger = logging.getLogger("sitemap_middleware")
+from ..util import WorkerId, is_on_event_loop, log, reset_after_fork
 
 WAIT_SECONDS: Final = 1.0
 """Seconds that `refresh` waits for the store, at most."""

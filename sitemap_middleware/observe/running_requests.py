@@ -5,7 +5,6 @@ One request that hangs delays no other.
 
 from __future__ import annotations
 
-import logging
 import math
 import threading
 import time
@@ -24,8 +23,7 @@ from ..http.messages import (
     Response,
 )
 from ..models import Site
-
-log: logging.Logger = logging.getLogger("sitemap_middleware")
+from ..util import log
 
 MOVE_ON_SECONDS: Final = 0.5
 """Seconds after which another page is requested although one has not answered."""
@@ -178,10 +176,12 @@ class RunningRequests:
 
     _live: Request
     _site: Site
+    _queue: Queue
     _hanging: list[OwnRequest]
     """The requests of this process that hang: each takes a thread of the app."""
-    _on_response: Callable[[CapturedResponse], object]
-    _on_failure: Callable[[str, Exception], object]
+    _on_response: Callable[[Asked, CapturedResponse], object]
+    _on_failure: Callable[[str, str], object]
+    """Takes the path, and why it got no answer, in words that follow "the request"."""
     _running: list[OwnRequest] = field(default_factory=list)
 
     def __bool__(self) -> bool:
@@ -209,7 +209,7 @@ class RunningRequests:
                 self._running.remove(own)
                 self._hanging.append(own)
                 own.future.add_done_callback(lambda _, own=own: self._hanging.remove(own))  # type: ignore[misc]
-                self._on_failure(own.path, TimeoutError())
+                self._fail(own, TimeoutError())
 
     def _go_on(self, own: OwnRequest) -> None:
         try:
@@ -217,11 +217,15 @@ class RunningRequests:
         except Exception as error:
             log.debug("the app failed on a request for %s: %r", own.path, error)
             self._running.remove(own)
-            self._on_failure(own.path, error)
+            self._fail(own, error)
         else:
             if response is not None:  # else it is made again
                 self._running.remove(own)
-                self._on_response(response)
+                self._on_response(self._queue.asked.pop(own.path, Asked(own.at)), response)
+
+    def _fail(self, own: OwnRequest, error: Exception) -> None:
+        self._queue.asked.pop(own.path, None)
+        self._on_failure(own.path, describe_failure(error))
 
 
 def describe_failure(error: BaseException) -> str:

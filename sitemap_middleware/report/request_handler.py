@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from werkzeug.datastructures import Headers
 
-from ..documents.responses import error_response
-from ..http.messages import Request, Response
+from ..http.messages import Request, Response, error_response
 from ..http.urls import bare_host, normal_host
 from ..routing.framework_detection import framework_app, is_debug
 from ..util import WarnOnce

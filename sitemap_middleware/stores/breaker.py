@@ -8,7 +8,6 @@ the store works again, others fail at once.
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,10 +16,8 @@ from typing import Any, Final
 
 from ..evidence.dates import CLOCK_SKEW_SECONDS, w3c_from_timestamp
 from ..exceptions import StoreError
-from ..util import WarnOnce
+from ..util import WarnOnce, log
 from .base import STORE_METHODS, Store
-
-log: logging.Logger = logging.getLogger("sitemap_middleware")
 
 BACKOFF_FACTOR: Final = 10
 """The pause after a failed call, as a multiple of the call's duration."""

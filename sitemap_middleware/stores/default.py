@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
 import sys
 import threading
@@ -12,11 +11,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from ..exceptions import StoreError
-from ..util import ForkSafeLock
+from ..util import ForkSafeLock, log
 from .base import STORE_METHODS, Store
 from .sqlite import MemoryStore, SQLiteStore
-
-log: logging.Logger = logging.getLogger("sitemap_middleware")
 
 FILE_NAME: Final = "sitemap.sqlite3"
 

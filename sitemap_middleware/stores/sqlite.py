@@ -7,7 +7,6 @@ to: every call raises `StoreError`.
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
 import sqlite3
 import sys
@@ -16,13 +15,12 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from ..exceptions import StoreError
+from ..util import log
 from .base import SCHEMA_VERSION
 from .sql import Cursor, SqlStore
 
 if sys.platform != "win32":
     import fcntl
-
-log: logging.Logger = logging.getLogger("sitemap_middleware")
 
 Result = TypeVar("Result")
 
