@@ -159,7 +159,7 @@ class SitemapService(ServiceInspection):
             return None
         if self.options.verify:
             self.prober.remember(site, request)
-        # Requests that may be for a sitemap document are never looked up, so `handles` sees each of them.
+        # Requests that may be for a sitemap document are never looked up, so the handler sees each of them.
         is_document = request.path.endswith(DOCUMENT_SUFFIXES)
         key_or_none = None if is_document else key
         return self.tracker.track(key_or_none, site, request.path, is_foreign_host=trust == "foreign")

@@ -13,7 +13,6 @@ from anyio.to_thread import run_sync
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..http.messages import (
-    DOCUMENT_SUFFIXES,
     NOINDEX_HEADER,
     TEST_CLIENT_WAIT_SECONDS,
     WAIT_SECONDS_KEY,
@@ -99,14 +98,9 @@ class ASGIMiddleware:
         report = self.service.report
         if report.handles(request.path):
             return await report.answer_async(request, scope, partial(run_sync, limiter=thread_limiter()))
-        handler = self.service.sitemap_handler
-        if not request.path.endswith(DOCUMENT_SUFFIXES):
-            return None
-        response = handler.cached_response(request)
-        if response is None and handler.handles(request):
-            # an empty context: the document is for everyone, and its visitor's user or language must not decide it
-            response = await run_sync(Context().run, handler.handle, request, limiter=thread_limiter())
-        return response
+        answer = self.service.sitemap_handler.answer(request)
+        # an empty context: the document is for everyone, and its visitor's user or language must not decide it
+        return await run_sync(Context().run, answer, limiter=thread_limiter()) if callable(answer) else answer
 
     async def _lifespan_send(self, scope: Scope, send: Send, message: Message) -> None:
         """Copy the state once the app has started, and save observations before the server learns that it has ended."""

@@ -13,7 +13,6 @@ from stat import S_ISREG
 from typing import TYPE_CHECKING, Any, Final
 
 from ..http.messages import (
-    DOCUMENT_SUFFIXES,
     MAX_HTML_BYTES,
     NOINDEX_HEADER,
     SYNC_SERVER_WAIT_SECONDS,
@@ -92,14 +91,9 @@ class WSGIMiddleware:
         """The response to a request for a document, robots.txt or the report; None if the app is to answer."""
         if self.service.report.handles(request.path):
             return self.service.report.answer(request, environ)
-        handler = self.service.sitemap_handler
-        if not request.path.endswith(DOCUMENT_SUFFIXES):
-            return None
-        response = handler.cached_response(request)
-        if response is None and handler.handles(request):
-            # an empty context: the document is for everyone, and its visitor's user or language must not decide it
-            response = Context().run(handler.handle, request)
-        return response
+        answer = self.service.sitemap_handler.answer(request)
+        # an empty context: the document is for everyone, and its visitor's user or language must not decide it
+        return Context().run(answer) if callable(answer) else answer
 
     def _amended(self, request: Request, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Send the app's response to the visitor's own request for robots.txt: as it is, with a line more, or replaced.

@@ -104,18 +104,30 @@ class SitemapHandler:
         # Only the first document of a section that has a name of its own has no number.
         return number is not None and (section in RESERVED_SECTIONS or section in table.provider_names.values())
 
-    def handles(self, request: Request) -> bool:
-        """Whether the middleware may answer this request, by its method and path. It costs almost nothing."""
-        path = request.path
+    def answer(self, request: Request) -> Response | Callable[[], Response | None] | None:
+        """The response to a request, if its document is in memory and fresh; or else a function that makes it, which
+        may block, or finds that the app must answer; None if that is known by the method and the path.
+
+        It never blocks: it runs on event loops.
+        """
+        path, make = request.path, None
         if not path.endswith(DOCUMENT_SUFFIXES) or request.method not in ("GET", "HEAD"):
-            return False
+            return None
+        if not request.is_of_test and self.buffer.is_idle:
+            site, _ = self.site_resolver.resolve_request(request)
+            document = None if site is None else self.publisher.fresh_document(site, path)
+            if document is not None:
+                return self._response(document, request)
         if path == ROBOTS_PATH:
-            return self.options.robots == "disallow"
-        if self.indexnow.is_key_path(path):
-            return not self.app_routes.table.has_explicit_route(path)
-        if path == self.options.feed:
-            return not (self.options.hides_all or self.app_routes.keeps(path, "the option feed"))
-        return self.is_document(path) and not self.app_routes.keeps(path, "SitemapMiddleware")
+            make = self._disallow if self.options.robots == "disallow" else None
+        elif self.indexnow.is_key_path(path):
+            make = None if self.app_routes.table.has_explicit_route(path) else self._key_file
+        elif path == self.options.feed:
+            is_served = not (self.options.hides_all or self.app_routes.keeps(path, "the option feed"))
+            make = self._respond if is_served else None
+        elif self.is_document(path) and not self.app_routes.keeps(path, "SitemapMiddleware"):
+            make = self._disallow if self.options.hides_all else self._respond
+        return None if make is None else partial(self._made, make, request)
 
     def amends(self, request: Request) -> bool:
         """Whether a request is for robots.txt, which the app answers, and `amended` adds to."""
@@ -128,18 +140,9 @@ class SitemapHandler:
 
     # The answers
 
-    def cached_response(self, request: Request) -> Response | None:
-        """The response if its document is in memory and fresh, else None. It never blocks: it runs on event loops."""
-        if request.method not in ("GET", "HEAD") or request.is_of_test or not self.buffer.is_idle:
-            return None
-        site, _ = self.site_resolver.resolve_request(request)
-        document = None if site is None else self.publisher.fresh_document(site, request.path)
-        return None if document is None else self._response(document, request)
-
-    def handle(self, request: Request) -> Response | None:
-        """The response to a request that `handles` accepts; None if the app must answer it. It may block."""
+    def _made(self, make: Callable[[Request], Response | None], request: Request) -> Response | None:
         try:
-            return self._respond(request)
+            return make(request)
         except Unavailable as error:
             reason, headers = str(error), error.headers
         except Exception:
@@ -179,10 +182,6 @@ class SitemapHandler:
     def _respond(self, request: Request) -> Response | None:
         # Only what the index names is the middleware's: another name may well be a document of the app.
         is_root = request.path == self.options.path
-        if self.indexnow.is_key_path(request.path):
-            return self._key_file(request)
-        if self.options.hides_all:
-            return self._disallow(request)
         self.reasons.warn_of_proxy_fix(proxy_middleware(self.app_routes.app))
         table = self.app_routes.reload()  # first, because routes may be those of one host
         site, _ = self.site_resolver.resolve_request(request, may_block=True)
