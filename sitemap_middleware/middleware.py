@@ -12,6 +12,7 @@ from .adapters.metrics import metrics_reporter
 from .exceptions import OptionError
 from .options.sources import CONFIG_PLACE, Setting, collect_settings, warn_of_unknown_keys
 from .options.table import OPTIONS, refuse_unknown, validate_options
+from .report.request_handler import ReportHandler
 from .routing import framework_detection
 from .routing.framework_detection import FRAMEWORK_NAMES, framework_of
 from .service import SitemapService
@@ -156,9 +157,8 @@ class SitemapMiddleware:
         else:
             store = open_store("memory://", "")
             self._metrics_report = metrics_reporter(None, "")
-        self._service = SitemapService(routed_app, checked, store)
+        self.service = SitemapService(routed_app, checked, store)
         self._test: str | None = None
-        self._metrics_report(self._service)
         framework_detection.remember_middleware(framework_detection.framework_app(routed_app), self)
 
     @classmethod
@@ -184,14 +184,14 @@ class SitemapMiddleware:
                 if test != self._test:
                     if self._test:
                         self._service.stop_background_work()  # what it has not saved yet is discarded
-                        self._service = self._service.in_memory()
-                        self._metrics_report(self._service)
+                        self.service = self._service.in_memory()
                     self._test = test
         return self._service
 
     @service.setter
     def service(self, service: SitemapService) -> None:
-        self._service = service
+        self._service, self.report = service, ReportHandler(service)
+        self._metrics_report(service)
 
     @property
     def settings(self) -> Mapping[str, Setting]:
@@ -260,7 +260,7 @@ class SitemapMiddleware:
         Raises:
             OptionError: `path` does not begin with a slash.
         """
-        self.service.changed(path)
+        self.service.refresh(path, is_changed=True)
 
     def explain(self, path: str) -> Explanation:
         """Tell whether a path is listed, by which rule, and where its lastmod and an inferred changefreq come from."""

@@ -7,27 +7,33 @@ import contextlib
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 from urllib.parse import unquote
 
 from .documents.changes import may_be_told, page_lookup
 from .documents.handler import SitemapHandler
-from .documents.inspection import ServiceInspection
 from .documents.no_sitemap_reasons import NoSitemapReasons
 from .documents.publisher import Publisher
 from .documents.robots import RobotsTxt
+from .documents.xml import Document
+from .evidence.page_verdict import Explanation, Verdict
 from .exceptions import StoreError
 from .http import urls
-from .http.messages import DOCUMENT_SUFFIXES, CapturedResponse, Request
+from .http.messages import DOCUMENT_SUFFIXES, AsyncCollector, CapturedResponse, Request
 from .http.proxies import forwarded_hosts
 from .http.request_filter import COOKIE, FOREIGN_HOST, IgnoreReason, ignore_reason_of_line
 from .http.robots_parser import ROBOTS_PATH
 from .indexnow import IndexNow
+from .listing.candidates import SiteSnapshot
 from .listing.entries import EntryBuilder
-from .listing.policy import EvaluationContext, ListingPolicy
+from .listing.evaluated_urls import EvaluatedUrl, PageChange, evaluated_urls
+from .listing.explain import explain
+from .listing.policy import ROBOTS_TXT_REASON, EvaluationContext, ListingPolicy
 from .listing.provider_reader import Providers
+from .listing.route_report import RouteReport, route_report
 from .models import Site
 from .observe.buffer import SHUTDOWN_TIMEOUT_SECONDS, ResponseBuffer
 from .observe.ingest import Ingester
@@ -35,7 +41,6 @@ from .observe.prober import Prober
 from .observe.refresh_marks import Refresher, RefreshMarks
 from .observe.tracker import RequestKey, TrackedPage, Tracker
 from .options.table import Options
-from .report.request_handler import ReportHandler
 from .routing.current_routes import AppRoutes
 from .routing.framework_detection import framework_app, is_debug
 from .routing.hosts import SiteResolver
@@ -49,12 +54,11 @@ _MAX_PATH_CHARS: Final = 3 * urls.MAX_LOC_CHARS
 """Characters of the longest path that is tracked: a longer one has no loc, and would fill the memory."""
 
 
-class SitemapService(ServiceInspection):
+class SitemapService:
     """One wrapped app: its routes, the observations of its responses, and its sitemap.
 
-    For every request, the adapters look up its page in `tracker.pages`. If it is not
-    there, they call `observe`. Both must cost next to nothing. Requests for documents
-    go to `sitemap_handler`.
+    For every request, the adapters look up its page in `tracker.pages`. If it is not there, they call `observe`. Both
+    must cost next to nothing. Requests for documents go to `sitemap_handler`.
     """
 
     # All parts are created, and so all modules that our threads need are imported, before one starts: a child that is
@@ -71,17 +75,12 @@ class SitemapService(ServiceInspection):
         buffer = ResponseBuffer(self._save, options.clock)
         self.tracker: Tracker = Tracker(buffer, options.clock, self.log_fault, self.ignore_reason)
         self.prober: Prober = Prober(self._guarded_store, options.clock, self._observe_own_request, self._may_request)
-        self.report: ReportHandler = ReportHandler(self)
         self.providers: Providers = Providers(options.clock)
         self.robots_txt: RobotsTxt = RobotsTxt(self.app_routes, options, self._guarded_store)
         self._policy = ListingPolicy(options, self.prober.failure_of)
         self._entries = EntryBuilder(options, self._policy, self.providers)
         self._publisher = Publisher(
-            entries=self._entries,
-            store=self._guarded_store,
-            options=options,
-            on_loss=self._learn_again,
-            ask=self._ask,
+            entries=self._entries, store=self._guarded_store, options=options, on_loss=self._learn_again, ask=self._ask
         )
         self._ingester = Ingester(
             app_routes=self.app_routes,
@@ -128,9 +127,6 @@ class SitemapService(ServiceInspection):
         )
         _services.add(self)
 
-    def _evaluation_context_now(self, site: Site) -> EvaluationContext:
-        return self.evaluation_context(self.snapshot(site))
-
     def in_memory(self, **options: Any) -> SitemapService:
         """A service of the same app that keeps what it learns in memory, with some options changed."""
         return SitemapService(self.app_routes.app, replace(self.options, indexnow=False, **options), MemoryStore())
@@ -151,7 +147,7 @@ class SitemapService(ServiceInspection):
         if reason is not None:
             self.tracker.ignored.count(request.path, reason)
             return None
-        if len(request.path) > _MAX_PATH_CHARS or request.path == ROBOTS_PATH or self.report.handles(request.path):
+        if len(request.path) > _MAX_PATH_CHARS or request.path == ROBOTS_PATH or self.options.is_report(request.path):
             return None
         site, trust = self.site_resolver.resolve_request(request)
         if site is None or trust == "none":
@@ -169,7 +165,7 @@ class SitemapService(ServiceInspection):
 
         It spares the request of a visitor who carries a cookie to be read as a whole.
         """
-        if not has_cookie or path.endswith(DOCUMENT_SUFFIXES) or self.report.handles(path):
+        if not has_cookie or path.endswith(DOCUMENT_SUFFIXES) or self.options.is_report(path):
             return False
         self.tracker.ignored.count(path, COOKIE)
         return True
@@ -198,14 +194,12 @@ class SitemapService(ServiceInspection):
         is_own = all(self.site_resolver.is_own_host(site, request.host, host) for host in others)
         return None if is_own else FOREIGN_HOST
 
-    def refresh(self, path: str | None = None) -> None:
-        """Have a decoded path, or everything, brought up to date with the next request for the sitemap."""
-        self.refresher.refresh(path)
-        self._publisher.expire()
+    def refresh(self, path: str | None = None, *, is_changed: bool = False) -> None:
+        """Have a decoded path, or everything, brought up to date with the next request for the sitemap.
 
-    def changed(self, path: str) -> None:
-        """Refresh a decoded path, and have IndexNow told of it."""
-        self.refresher.refresh(path, is_changed=self.options.indexnow is not False)
+        IndexNow is told of a path that `is_changed`.
+        """
+        self.refresher.refresh(path, is_changed=is_changed and self.options.indexnow is not False)
         self._publisher.expire()
 
     def _public_locs(self, site: Site, since: Mapping[str, float | None], gone: bool) -> set[str]:
@@ -292,19 +286,16 @@ class SitemapService(ServiceInspection):
         """Request pages from the app, behind a request for the sitemap or within it."""
 
         def unvisited() -> list[str]:
-            context = self._evaluation_context_now(site)
+            context = self.evaluation_context(self.snapshot(site))
             paths = self._entries.paths_to_request(context, observed=False)
             # One page has to show that the app knows a host, which a client may have invented.
             return paths if self._ingester.has_pages(site) else [*paths, *self._entries.provided_examples(context)]
 
         def static_paths() -> list[str]:
-            return self._entries.paths_to_request(self._evaluation_context_now(site), observed=True)
-
-        def marked() -> list[str]:
-            return self.refresher.take_pages(site, marks, static_paths)
+            return self._entries.paths_to_request(self.evaluation_context(self.snapshot(site)), observed=True)
 
         try:
-            self.prober.run(request, site, unvisited, marked)
+            self.prober.run(request, site, unvisited, partial(self.refresher.take_pages, site, marks, static_paths))
         except StoreError as error:  # the last good sitemap is served meanwhile
             log.debug("pages are not requested: %s", error)
 
@@ -323,6 +314,158 @@ class SitemapService(ServiceInspection):
         root = unquote(captured.site.root)
         captured.is_foreign_host = self.site_resolver.resolve(captured.site.scheme, captured.host, root)[1] == "foreign"
         self.tracker.buffer.record(captured)
+
+    # What people ask. It sends no request to the app, and writes nothing but pending observations.
+
+    def save_pending(self) -> None:
+        """Save pending observations, and treat all cached documents as outdated. If saving fails, they stay pending."""
+        self.tracker.buffer.try_flush()
+        self._publisher.expire()
+
+    def explain(self, path: str, snapshot: SiteSnapshot | None = None) -> Explanation:
+        """Explain why a decoded path is listed or not.
+
+        Without a snapshot it is of the default site (`SiteResolver.default_site`) now, after a flush.
+        """
+        if snapshot is not None:
+            return self._explain(path, snapshot)
+        self.save_pending()
+        site = self.site_resolver.default_site()
+        self.complete_routes(site)
+        explanation = self._explain(path, self.snapshot(site))
+        if not self.options.enabled:
+            explanation = Explanation(
+                path, explanation.loc, False, "the middleware is turned off", route=explanation.route
+            )
+        page = explanation.page
+        ignored = self.tracker.ignored.summary(path, known=page is not None)
+        note = self.not_served_reason()
+        if note is None and (failing := {*self._publisher.sitemap(site).failing.values()}):
+            note = f"the sitemap has the last good pages, or none, of what fails: {'; '.join(sorted(failing))}"
+        return replace(explanation, ignored=ignored, note=note)
+
+    def _explain(self, path: str, snapshot: SiteSnapshot) -> Explanation:
+        explanation = explain(self._entries, self.evaluation_context(snapshot), self.options.media_types, path)
+        is_document = self.sitemap_handler.is_document(path) or path == self.options.feed
+        if path == ROBOTS_PATH:
+            reason = ROBOTS_TXT_REASON
+        elif is_document and not snapshot.table.has_explicit_route(path):
+            reason = "it is a document of the sitemap, which the middleware serves"
+        else:
+            return explanation
+        return Explanation(path, explanation.loc, False, reason)
+
+    def not_served_reason(self) -> str | None:
+        """Why requests for the sitemap are not answered with it; None if they are."""
+        path = self.options.path
+        if not self.options.enabled:
+            return f"{self.options.settings['enabled'].place}=False turns the middleware off, so nothing is observed"
+        if self.options.hides_all:
+            place = self.options.settings["robots"].place
+            return f'{place}="{self.options.robots}" keeps the site out of search engines, so there is no sitemap'
+        is_kept = self.app_routes.table.has_explicit_route(path)
+        return f"the app's own route for {path} is served, and not this sitemap" if is_kept else None
+
+    def evaluation_context(self, snapshot: SiteSnapshot) -> EvaluationContext:
+        """Add to a snapshot what the evaluation of its candidates depends on. Writes nothing."""
+        store, store_key = snapshot.store, snapshot.site.store_key
+        parts, version = store.parts(store_key), store.version(store_key)
+        return self._entries.evaluation_context(snapshot, parts, version, learning=False)
+
+    def route_report(self, snapshots: Sequence[SiteSnapshot]) -> list[RouteReport]:
+        """Report on every route of these sites, and on every pattern of the options."""
+        reports = [
+            report
+            for snapshot in snapshots
+            for report in route_report(self._entries, self.options, self.evaluation_context(snapshot))
+        ]
+        hosts = {snapshot.site.routed for snapshot in snapshots}
+        elsewhere = Verdict(False, "it answers on none of the hosts looked at")
+        return reports + [
+            RouteReport(None, route, elsewhere)
+            for route in snapshots[0].table.routes
+            if not any(map(route.answers_on, hosts))
+        ]
+
+    def url_report(
+        self, snapshots: Sequence[SiteSnapshot], failures: list[str] | None = None
+    ) -> Iterator[EvaluatedUrl]:
+        """Every known URL of these sites, listed or not. Raises `StoreError`.
+
+        Why a provider fails is added to `failures`. Without that, `ValuesError` is raised.
+        """
+        for snapshot in snapshots:
+            context = self.evaluation_context(snapshot)
+            yield from evaluated_urls(self._entries, context, self.options.media_types, failures)
+
+    def changes(
+        self, snapshots: Sequence[SiteSnapshot], since: int, failures: list[str] | None = None
+    ) -> Iterator[PageChange]:
+        """What changed in the sitemaps of these sites since a POSIX time. Raises like `url_report`."""
+        return filter(None, (item.change(since) for item in self.url_report(snapshots, failures)))
+
+    def snapshot(self, site: Site, store: Store | None = None) -> SiteSnapshot:
+        """The inputs of a site's sitemap now, with its pages from this store, by default the app's own."""
+        store = self._guarded_store if store is None else store
+        now = self._guarded_store.time() if store is self._guarded_store else int(self.clock())
+        return SiteSnapshot(site, self.app_routes.reload(), store, self.robots_txt.cached_rules(site, store), now)
+
+    def published_documents(self, site: Site) -> Mapping[str, Document]:
+        """The documents of a site as they were last brought up to date, by path; the index first if there is one."""
+        return self._publisher.sitemap(site).documents()
+
+    def complete_routes(self, site: Site, async_collector: AsyncCollector | None = None) -> None:
+        """Complete the routes as the first request for the sitemap does. It may call `values`.
+
+        Without `async_collector`, async ones are read on a separate loop.
+        """
+        self._entries.complete_routes(site, self.app_routes.reload(), async_collector)
+
+    def sites(self, wanted: Site | None = None) -> list[Site]:
+        """A site, by default that of base_url or localhost, and the sites of the hosts that options and routes name.
+
+        If base_url excludes the wanted site, there are none. Of a base_url that is a function, only that one is known.
+        """
+        base = self.options.site
+        first = wanted or base or Site("http", "localhost", loopback=True)
+        root = unquote(first.root) or self.app_routes.root_path
+        main, standing = self.site_resolver.resolve(first.scheme, first.host, root, may_block=True)
+        if standing != "own" or main is None:
+            if base is not None or (wanted and self.options.site_of_host):
+                return []
+            main = Site(first.scheme, first.host, urls.root_of(root) or "", first.loopback)
+        hosts = [base.host] if base else []
+        hosts += sorted(host for host in self.app_routes.table.hosts if not host.startswith("*"))
+        others = (self.site_resolver.resolve(main.scheme, host, root, may_block=True)[0] for host in hosts)
+        by_host = {main.routed: main}
+        for other in others:
+            if other is not None:
+                by_host.setdefault(other.routed, other)
+        return list(by_host.values())
+
+    def stats(self) -> dict[str, float]:
+        """Counters since the process started, and gauges. `figures.FIGURES` has both."""
+        sitemaps = self._publisher.sitemaps()
+        return {
+            "seen": self.tracker.buffer.seen,
+            "dropped": self.tracker.buffer.dropped,
+            "merged": self._ingester.merged,
+            "refused": self._ingester.refused,
+            "unwritable": self._ingester.unwritable,
+            "skipped": self._entries.skipped_items(),
+            "listed": sum(sitemap.entry_count() for sitemap in sitemaps),
+            "indexnow_sent": self.indexnow.sent,
+            "indexnow_pending": self.indexnow.pending,
+            "indexnow_state": self.indexnow.state,
+            "documents": sum(len(sitemap.documents()) for sitemap in sitemaps),
+            "pending": self.tracker.buffer.pending,
+            "last_flush_age_seconds": self.tracker.buffer.last_flush_age_seconds,
+            "store_failures": self._guarded_store.failures,
+            "store_seconds": self._guarded_store.seconds,
+            "unavailable_responses": self.sitemap_handler.unavailable_responses,
+            "values_age_seconds": max((sitemap.values_age for sitemap in sitemaps), default=0.0),
+            **{f"ignored_{reason}": count for reason, count in self.tracker.ignored.counts.items()},
+        }
 
 
 _services: Final = weakref.WeakSet[SitemapService]()

@@ -21,6 +21,7 @@ from ..http.messages import (
 )
 from ..http.request_filter import ignore_reason_of_scope
 from ..observe.tracker import Exchange, guarded
+from ..report.request_handler import ReportHandler
 from ..routing.framework_detection import remember_middleware
 from ..service import SitemapService
 from .asgi_client import ASGIRequest, decoded_headers
@@ -41,6 +42,7 @@ class ASGIMiddleware:
 
     app: ASGIApp
     service: SitemapService
+    report: ReportHandler
     state: dict[str, Any] | None = None
     """The lifespan state of the app, copied when the app had started; None if no lifespan was seen."""
     _original_attributes: Mapping[str, object]
@@ -95,9 +97,8 @@ class ASGIMiddleware:
 
     async def own_response(self, request: Request, scope: Scope) -> Response | None:
         """The response to a request for a document, robots.txt or the report; None if the app is to answer."""
-        report = self.service.report
-        if report.handles(request.path):
-            return await report.answer_async(request, scope, partial(run_sync, limiter=thread_limiter()))
+        if self.service.options.is_report(request.path):
+            return await self.report.answer_async(request, scope, partial(run_sync, limiter=thread_limiter()))
         answer = self.service.sitemap_handler.answer(request)
         # an empty context: the document is for everyone, and its visitor's user or language must not decide it
         return await run_sync(Context().run, answer, limiter=thread_limiter()) if callable(answer) else answer

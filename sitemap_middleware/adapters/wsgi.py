@@ -23,6 +23,7 @@ from ..http.messages import (
 )
 from ..http.request_filter import ignore_reason_of_environ
 from ..observe.tracker import Exchange, guarded
+from ..report.request_handler import ReportHandler
 from ..service import SitemapService
 from .wsgi_client import WSGIRequest
 
@@ -41,6 +42,7 @@ class WSGIMiddleware:
 
     app: WSGIApplication
     service: SitemapService
+    report: ReportHandler
     _original_attributes: Mapping[str, object]
     _unwind: Callable[[], None]
 
@@ -89,8 +91,8 @@ class WSGIMiddleware:
 
     def own_response(self, request: Request, environ: WSGIEnvironment) -> Response | None:
         """The response to a request for a document, robots.txt or the report; None if the app is to answer."""
-        if self.service.report.handles(request.path):
-            return self.service.report.answer(request, environ)
+        if self.service.options.is_report(request.path):
+            return self.report.answer(request, environ)
         answer = self.service.sitemap_handler.answer(request)
         # an empty context: the document is for everyone, and its visitor's user or language must not decide it
         return Context().run(answer) if callable(answer) else answer

@@ -110,6 +110,10 @@ class Options:
         """Whether anything tells what changed in the sitemap."""
         return self.gone or self.feed is not None or self.indexnow is not False
 
+    def is_report(self, path: str) -> bool:
+        """Whether a path is that of the report, or below it."""
+        return self.report is not None and f"{path}/".startswith(f"{self.report}/")
+
     @property
     def hides_all(self) -> bool:
         """Whether the site is kept out of search engines, by robots.txt or by a header, and there is no sitemap."""

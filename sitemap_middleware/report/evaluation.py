@@ -19,7 +19,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from ..documents.inspection import ServiceInspection
 from ..documents.no_sitemap_reasons import Unavailable
 from ..evidence.dates import SECONDS_PER_DAY
 from ..exceptions import StoreError
@@ -29,6 +28,7 @@ from ..listing.evaluated_urls import EvaluatedUrl
 from ..listing.policy import EQUAL_CONTENT, OTHER_SLASH, ROBOTS_REASON, UNANSWERED
 from ..listing.route_report import RouteReport
 from ..models import Site
+from ..service import SitemapService
 from ..util import resolve, run_in_background
 
 MAX_SITES: Final = 8
@@ -260,7 +260,7 @@ class Evaluation:
         return self.snapshot.now
 
 
-def evaluate(service: ServiceInspection, snapshot: SiteSnapshot) -> Evaluation:
+def evaluate(service: SitemapService, snapshot: SiteSnapshot) -> Evaluation:
     """Evaluate the pages of a site, one by one. Raises `StoreError` if the store fails."""
     version, at, began = snapshot.store.version(snapshot.site.store_key), service.clock(), time.monotonic()
     problems: list[str] = []
@@ -272,7 +272,7 @@ def evaluate(service: ServiceInspection, snapshot: SiteSnapshot) -> Evaluation:
 class EvaluationCache:
     """The latest evaluation of each site."""
 
-    def __init__(self, service: ServiceInspection) -> None:
+    def __init__(self, service: SitemapService) -> None:
         self._service = service
         self._latest: dict[str, Evaluation] = {}
         self._running: dict[str, Future[None]] = {}

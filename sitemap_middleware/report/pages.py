@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qs, quote, unquote, urlencode
 
-from ..documents.inspection import ServiceInspection
 from ..documents.no_sitemap_reasons import UNKNOWN_TENANT_REASON
 from ..evidence.dates import SECONDS_PER_DAY, timestamp_of_w3c, w3c_day_from_timestamp
 from ..evidence.page_verdict import UNLINKED, observed_facts, page_events
@@ -20,6 +19,7 @@ from ..http.messages import AsyncCollector, Request, Response
 from ..http.urls import is_loopback, normal_host, quote_path
 from ..listing.evaluated_urls import pages_as_csv
 from ..models import Headers, Site
+from ..service import SitemapService
 from ..stores.stored_sites import store_status
 from .evaluation import RULES, SHOWN, SORTS, Evaluation, EvaluationCache, PageQuery, evaluate
 from .figures import FIGURES
@@ -77,7 +77,7 @@ class ReportPage(NamedTuple):
 def report_page(
     name: str,
     arguments: Mapping[str, str],
-    service: ServiceInspection,
+    service: SitemapService,
     site: Site,
     evaluation: Evaluation | None,
     *,
@@ -104,7 +104,7 @@ def report_page(
 
 
 def common_context(
-    service: ServiceInspection, site: Site, evaluation: Evaluation | None, *, documents_url: str = ""
+    service: SitemapService, site: Site, evaluation: Evaluation | None, *, documents_url: str = ""
 ) -> Context:
     """What all pages show. `documents_url` is where the documents are served. Default: the site."""
     documents_url = documents_url or site.base_url
@@ -124,7 +124,7 @@ def given_arguments(query: Mapping[str, Any]) -> dict[str, str]:
     return {key: str(value) for key, value in query.items() if value not in (None, "", 1)}
 
 
-def _health(service: ServiceInspection, site: Site, *, is_live: bool) -> Context:
+def _health(service: SitemapService, site: Site, *, is_live: bool) -> Context:
     """The state of the store and of this process. Of the figures of `stats`, those that are not 0 are shown."""
     status, problem = None, None
     try:
@@ -238,7 +238,7 @@ def _monday(day: int) -> int:
     return day - (day + 3) % 7  # 1970-01-01 was a Thursday
 
 
-def _page(evaluation: Evaluation, asked: str, service: ServiceInspection) -> ReportPage:
+def _page(evaluation: Evaluation, asked: str, service: SitemapService) -> ReportPage:
     """One page, by its path or its URL: its verdict, the evidence, and its history."""
     site = evaluation.snapshot.site
     path = asked.strip().removeprefix(site.base_url).partition("#")[0].partition("?")[0] or "/"
@@ -285,7 +285,7 @@ class ServerLinks:
 class ReportPages:
     """The report of all sites of one service."""
 
-    def __init__(self, service: ServiceInspection, path: str) -> None:
+    def __init__(self, service: SitemapService, path: str) -> None:
         """`path` is the value of the option report."""
         self._service = service
         self._evaluations = EvaluationCache(service)
@@ -350,7 +350,7 @@ def _respond(request: Request, status: int, body: bytes, fields: Iterable[tuple[
 
 
 def export_report(
-    service: ServiceInspection,
+    service: SitemapService,
     site: Site,
     folder: Path,
     on_progress: Callable[[int, int | None], None],

@@ -20,7 +20,7 @@ from ..routing.framework_detection import framework_app, is_debug
 from ..util import WarnOnce
 
 if TYPE_CHECKING:
-    from ..documents.inspection import ServiceInspection
+    from ..service import SitemapService
     from .pages import ReportPages
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
@@ -55,7 +55,7 @@ class ReportRequest:
 class ReportHandler:
     """The report of one service. Without the option `report`, it handles no request."""
 
-    def __init__(self, service: ServiceInspection) -> None:
+    def __init__(self, service: SitemapService) -> None:
         self._service = service
         self._path = service.options.report
         self._authorize = service.options.authorize
@@ -63,10 +63,6 @@ class ReportHandler:
         self._warn_once = WarnOnce()
         if self._authorize is not None and self._path is None:
             log.warning("authorize has no effect without the option report: give report a path")
-
-    def handles(self, path: str) -> bool:
-        """Whether a path is that of the report, or below it."""
-        return self._path is not None and f"{path}/".startswith(f"{self._path}/")
 
     def answer(self, request: Request, environ: Mapping[str, Any]) -> Response | None:
         """The response in a WSGI app; None if the app must answer the request."""
@@ -102,7 +98,7 @@ class ReportHandler:
 
     def _may_answer(self, request: Request) -> bool:
         """Whether the request may be answered with the report, if it is allowed to read it."""
-        if request.method not in ("GET", "HEAD") or not self.handles(request.path):
+        if request.method not in ("GET", "HEAD") or not self._service.options.is_report(request.path):
             return False
         return not self._service.app_routes.keeps(request.path, "the option report")
 
