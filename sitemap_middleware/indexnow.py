@@ -89,6 +89,8 @@ class Notice(NamedTuple):
     """When it was last sent; 0 if never."""
     is_done: bool = False
     """Whether that was received, or is not to be repeated."""
+    most: int = MAX_URLS
+    """The most URLs that it may be sent with: half of those of the last request that was not valid."""
     is_named: bool = False
     """Whether the app named it, by `changed`."""
 
@@ -157,16 +159,18 @@ class Queue:
 
     def due(self, now: int) -> list[str]:
         """The URLs of the next request; none if nothing is to be sent now."""
-        return [
-            url
+        due = {
+            url: notice
             for url, notice in self.notices.items()
             if not notice.is_done and not 0 <= now - notice.sent_at < REPEAT_SECONDS
-        ]
+        }
+        most = min((notice.most for notice in due.values()), default=0)
+        return [url for url, notice in due.items() if notice.most == most][:most]
 
-    def note(self, urls: Sequence[str], sent_at: int, *, is_done: bool = False) -> None:
+    def note(self, urls: Sequence[str], sent_at: int, *, is_done: bool = False, most: int = MAX_URLS) -> None:
         """Note that URLs are sent, and whether that is all."""
         for url in urls:
-            self.notices[url] = self.notices[url]._replace(sent_at=sent_at, is_done=is_done)
+            self.notices[url] = self.notices[url]._replace(sent_at=sent_at, is_done=is_done, most=most)
 
     def is_paused(self, now: int) -> bool:
         """Whether nothing is to be requested now."""
@@ -189,8 +193,8 @@ def decoded_queue(record: bytes | None, now: int) -> Queue:
         key, (at, url), state, retry_at, failures, looked_at, notices = json.loads(record or b"")
         if state in STATES and isinstance(notices, Mapping):
             rows = {
-                url: Notice(float(at), int(sent_at), bool(is_done), bool(is_named))
-                for url, (at, sent_at, is_done, is_named) in notices.items()
+                url: Notice(float(at), int(sent_at), bool(is_done), int(most), bool(is_named))
+                for url, (at, sent_at, is_done, most, is_named) in notices.items()
             }
             times = int(retry_at), int(failures), int(looked_at)
             return Queue(str(key), (float(at), str(url)), state, *times, rows)
@@ -430,11 +434,11 @@ class IndexNow:
 
     def _send(self, site: Site, queue: Queue, urls: list[str]) -> bool:
         """Send some URLs, if everyone may hear of them now; whether further ones may be sent now."""
-        now = self.now()
+        now, most = self.now(), queue.notices[urls[0]].most
         notices = {url: queue.notices[url] for url in urls}  # what is only named may be anything until its page is seen
         since = {url: notice.at if notice.is_named else None for url, notice in notices.items()}
         public = self.public_locs(site, since, True)
-        queue.note(urls, now)  # what is not for everyone is looked at again in ten minutes
+        queue.note(urls, now, most=most)  # what is not for everyone is looked at again in ten minutes
         self._save(site, queue)  # before it is sent: if this process dies meanwhile, nobody repeats it at once
         urls = [url for url in urls if url in public]
         if not urls:
@@ -449,8 +453,9 @@ class IndexNow:
             queue.state, queue.failures, queue.retry_at = "good", 0, 0
             self.sent += len(urls)
         elif answer.status in (400, 422):
-            queue.note(urls, now, is_done=True)
-            self._warn_once("invalid", "IndexNow does not take %s and what came with it: %s", urls[0], _shown(answer))
+            queue.note(urls, now, is_done=len(urls) == 1, most=max(1, len(urls) // 2))
+            if len(urls) == 1:
+                self._warn_once("invalid", "IndexNow does not take %s: %s", urls[0], _shown(answer))
         elif is_refused and not is_unchecked:
             queue.state = "burnt"
         else:

@@ -37,6 +37,8 @@ class Engine:
     def __init__(self, clock: Any) -> None:
         self.clock = clock
         self.script: list[tuple[int, str, dict[str, str]]] = []
+        self.bad: set[str] = set()
+        """URLs for which a request is answered 422."""
         self.received: dict[str, list[float]] = defaultdict(list)
         """When each URL was received with 200."""
         self.tried: dict[str, list[float]] = defaultdict(list)
@@ -75,6 +77,8 @@ class Engine:
                 return 403, '{"code": "UserForbiddedToAccessSite"}', {}
             if self.script:
                 return self.script.pop(0)
+            if self.bad.intersection(urls):
+                return 422, "", {}
             for url in urls:
                 self.received[url].append(self.clock())
             return 200, "", {}

@@ -390,16 +390,20 @@ def test_retry_after_is_obeyed(form: str, caplog: pytest.LogCaptureFixture) -> N
         assert site.engine.paths() == {"/items/spelt": 1}
 
 
-def test_urls_that_are_refused_are_left_to_the_sitemap(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("bad", [1, 2])
+def test_urls_that_are_refused_do_not_hold_up_others(bad: int, caplog: pytest.LogCaptureFixture) -> None:
     with told() as site:
-        site.engine.script = [(422, "", {})]
-        site.items["spelt"] = None
-        site.step(times=3)
+        names = [f"n{number:02}" for number in range(40)]
+        site.items |= dict.fromkeys(names)
+        site.engine.bad = {f"{site.base}/items/{name}" for name in names[5 : 5 + bad]}
+        site.step(times=30)
+        assert site.engine.paths() == {
+            f"/items/{name}": 1 for name in names if f"{site.base}/items/{name}" not in site.engine.bad
+        }
         assert "IndexNow does not take http" in caplog.text
-        assert (site.engine.requests, site.app.stats()["indexnow_pending"]) == ([1], 0)
-        site.items["oat"] = int(site.clock())
-        site.step(times=3)
-        assert site.engine.paths() == {"/items/oat": 1}
+        assert site.app.stats()["indexnow_pending"] == 0
+        assert max(len(times) for times in site.engine.tried.values()) <= 7
+        site.engine.check()
 
 
 def test_a_burnt_key_stops_until_another_is_given(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
