@@ -31,6 +31,7 @@ from .candidates import (
     SiteSnapshot,
     decode_path,
     learned_candidates,
+    stored_candidates,
     with_pages,
 )
 from .extended_entries import NO_SOURCES, extended, shown_extensions
@@ -121,6 +122,15 @@ class EntryBuilder:
                 elif decoded in static or not table.is_static(site, decoded):  # else it is a page of another view
                     yield Candidate(path, static.pop(decoded, route), observed.get(path), entry=entry)
         yield from with_pages(snapshot, static.values())
+
+    def candidates(self, context: EvaluationContext, reports: dict[Provider, ProviderReport]) -> Iterator[Candidate]:
+        """All candidates of a site; `reports` gets the report on each provider, of which one may fail."""
+        yield from self.route_candidates(context)
+        for provider, routes in context.providers.values():
+            reports[provider] = ProviderReport()
+            with suppress(ValuesError):  # the report has it
+                yield from self.provider_candidates(context, provider, routes, reports[provider])
+        yield from stored_candidates(context.snapshot)
 
     def complete_routes(self, site: Site, table: RouteTable, async_collector: AsyncCollector | None = None) -> None:
         """Read the providers that this process has not read and whose routes match no path before they are read."""

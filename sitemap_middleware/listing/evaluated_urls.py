@@ -10,9 +10,8 @@ from typing import Final, Literal, NamedTuple
 from ..evidence.dates import SECONDS_PER_DAY, timestamp_of_w3c, w3c_from_timestamp
 from ..evidence.page_verdict import dropped_between
 from ..evidence.value_history import MAX_RUNS
-from ..exceptions import ValuesError
-from ..models import Page
-from .candidates import Candidate, decode_path, is_linked, link_digests, stored_candidates
+from ..models import Page, Provider
+from .candidates import decode_path, is_linked, link_digests
 from .entries import EntryBuilder
 from .extended_entries import NO_SOURCES, describe_extensions
 from .policy import EvaluationContext
@@ -96,7 +95,8 @@ def evaluated_urls(
     Why a provider fails is added to `failures`. Without that, `ValuesError` is raised.
     """
     site, digests = context.snapshot.site, link_digests(context.snapshot)
-    for candidate in _candidates(entries, context, failures):
+    reports = dict[Provider, ProviderReport]()
+    for candidate in entries.candidates(context, reports):
         page = candidate.page
         loc, verdict = entries.policy.evaluate(context, candidate)
         entry, lastmod, _, sources = (
@@ -131,6 +131,10 @@ def evaluated_urls(
             event=max((at for at in (first_good, changed, dropped) if at is not None), default=None),
             linked=is_linked(site, candidate.route, candidate.path, digests),
         )
+    for failure in filter(None, (report.failure for report in reports.values())):
+        if failures is None:
+            raise failure
+        failures.append(str(failure))
 
 
 def pages_as_csv(lines: Iterable[EvaluatedUrl]) -> str:
@@ -140,18 +144,6 @@ def pages_as_csv(lines: Iterable[EvaluatedUrl]) -> str:
     rows.writerow(COLUMNS)
     rows.writerows([getattr(line, column) for column in COLUMNS] for line in lines)
     return out.getvalue()
-
-
-def _candidates(entries: EntryBuilder, context: EvaluationContext, failures: list[str] | None) -> Iterator[Candidate]:
-    yield from entries.route_candidates(context)
-    for provider, routes in context.providers.values():
-        try:
-            yield from entries.provider_candidates(context, provider, routes, ProviderReport())
-        except ValuesError as error:
-            if failures is None:
-                raise
-            failures.append(str(error))
-    yield from stored_candidates(context.snapshot)
 
 
 def first_good_at(page: Page) -> int:

@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from itertools import chain
 from typing import Final
 
 from ..evidence.page_verdict import Verdict
-from ..exceptions import ValuesError
 from ..http.urls import UNREACHABLE_REASON, quote_path
 from ..models import Provider, Route, Site
 from ..options.patterns import Pattern
 from ..options.table import Options
 from ..routing.route_table import RouteTable
-from .candidates import Candidate, SiteSnapshot, decode_path, is_linked, link_digests, stored_candidates
+from .candidates import Candidate, SiteSnapshot, decode_path, is_linked, link_digests
 from .entries import EntryBuilder
 from .policy import UNDECIDED_REASON, EvaluationContext, ListingPolicy, decided_reason
 from .provider_items import ProviderReport
 
 _PATTERN_ENDPOINTS: Final = frozenset({"learned from traffic", "named by an option"})
 """What stands in place of an endpoint for a pattern of an option."""
-
-MAX_COMPARED_PATHS: Final = 5000
-"""Paths that are searched for one like a misspelt pattern, at most."""
 
 _STATIC_FOLDERS: Final = ("/static/", "/assets/", "/media/")
 """Usual folders of static files. Their mounts often cannot be read, so no pattern for them counts as misspelt."""
@@ -82,24 +76,18 @@ def route_report(entries: EntryBuilder, options: Options, context: EvaluationCon
     reports: _Reports = {}
     for route in routes:
         _report_of(reports, context, route)
-    items = dict[Provider, ProviderReport]()
-    elsewhere = dict[str, str]()
+    items, elsewhere = dict[Provider, ProviderReport](), dict[str, str]()
+    for candidate in entries.candidates(context, items):
+        route, given_by = candidate.route, candidate.route.settings.values
+        if given_by is not None and given_by.any_route and candidate.entry is not None:
+            route = snapshot.table.matching_route(snapshot.site, decode_path(candidate.path)) or route
+            elsewhere[route.path] = given_by.place
+        _count(_report_of(reports, context, route), entries, context, candidate)
     for provider, provided in context.providers.values():
-        items[provider] = ProviderReport()
-        candidates = list[Candidate]()
-        with suppress(ValuesError):  # the report has it
-            candidates.extend(entries.provider_candidates(context, provider, provided, items[provider]))
-        counted = [(candidate.route, candidate) for candidate in candidates]
-        if provider.any_route:  # its items may be pages of any route
-            counted = [(_matching_route(snapshot, candidate), candidate) for candidate in candidates]
-            elsewhere |= dict.fromkeys((route.path for route, _ in counted), provider.place)
-        _count(reports, entries, context, counted)
         for route in provided:  # one that only stands for others has no page
             key = route.static, route.path
             if provider.any_route and items[provider].failure is None and key in reports and not reports[key].provided:
                 del reports[key]
-    others = chain(entries.route_candidates(context), stored_candidates(snapshot))
-    _count(reports, entries, context, ((candidate.route, candidate) for candidate in others))
     digests = link_digests(snapshot)
     for report in reports.values():
         path = quote_path(report.route.path)
@@ -119,23 +107,15 @@ def _report_of(reports: _Reports, context: EvaluationContext, route: Route) -> R
     return reports[key]
 
 
-def _matching_route(snapshot: SiteSnapshot, candidate: Candidate) -> Route:
-    return snapshot.table.matching_route(snapshot.site, decode_path(candidate.path)) or candidate.route
-
-
-def _count(
-    reports: _Reports, entries: EntryBuilder, context: EvaluationContext, candidates: Iterable[tuple[Route, Candidate]]
-) -> None:
-    """Count candidates, each as a page of the route beside it."""
-    for route, candidate in candidates:
-        report = _report_of(reports, context, route)
-        report.known += candidate.page is not None
-        report.provided += candidate.entry is not None
-        loc, report.verdict = entries.policy.evaluate(context, candidate)
-        if loc is not None:
-            lastmod = entries.build_entry(context, loc, candidate)[1]
-            report.lastmod[lastmod.source if lastmod.text else ""] += 1
-            report.lastmod_failure = report.lastmod_failure or lastmod.failure
+def _count(report: RouteReport, entries: EntryBuilder, context: EvaluationContext, candidate: Candidate) -> None:
+    """Count a candidate as a page of a route."""
+    report.known += candidate.page is not None
+    report.provided += candidate.entry is not None
+    loc, report.verdict = entries.policy.evaluate(context, candidate)
+    if loc is not None:
+        lastmod = entries.build_entry(context, loc, candidate)[1]
+        report.lastmod[lastmod.source if lastmod.text else ""] += 1
+        report.lastmod_failure = report.lastmod_failure or lastmod.failure
 
 
 def _decide(
@@ -198,11 +178,13 @@ def unmatched_patterns(options: Options, table: RouteTable) -> Iterator[tuple[st
         return
     paths = [route.path for route in table.routes]
     templates = [Pattern(path) for path in paths]
+    begins = {template.prefix.rstrip("/"): template.text for template in reversed(templates[:5000])}
     for option, patterns in (("exclude", options.exclude), ("include", options.include), ("learn", options.learn)):
         for pattern in patterns:
             if any(patterns.matches_with(pattern, path) for path in paths) or _may_match(pattern, templates):
                 continue
-            nearest = _nearest(pattern, paths)
+            close = get_close_matches(pattern.prefix.rstrip("/"), [*begins], n=1, cutoff=0.75)
+            nearest = begins[close[0]] if close else None
             fix = f"did you mean {nearest}?" if nearest else "correct it, or leave it out"
             if ",/" in (text := pattern.text.replace(" ", "")):
                 fix = f"give several patterns as a list: {text.split(',')}"
@@ -219,12 +201,3 @@ def _may_match(pattern: Pattern, templates: list[Pattern]) -> bool:
         for template in templates
         if not template.literal
     )
-
-
-def _nearest(pattern: Pattern, paths: list[str]) -> str | None:
-    """The path that is most similar to a pattern. Only the text before a star is compared."""
-    wanted = pattern.text.partition("*")[0] or pattern.text
-    depth = wanted.rstrip("/").count("/")
-    begins = {"/".join(path.split("/")[: depth + 1]): path for path in reversed(paths[:MAX_COMPARED_PATHS])}
-    close = get_close_matches(wanted.rstrip("/"), [*begins], n=1, cutoff=0.75)
-    return begins[close[0]] if close else None

@@ -1,8 +1,8 @@
 """Keeps the site signals of each site, which the evaluation of its pages depends on.
 
 The signals of a small site are computed from all its pages, and again after each change. Those of a large site are
-computed from every n-th page, at most once an hour: so one change among a million pages does not make every document
-stale. All workers share the time at which those were read, through the store.
+computed from every n-th page, once an hour: so one change among a million pages does not make every document stale.
+All workers do so at the same full hour of the store's clock.
 """
 
 from __future__ import annotations
@@ -67,16 +67,12 @@ class SiteSignalsCache:
 
         `version` is that of its pages in the store; `learning` says whether its sitemap is made now.
         """
-        store, owner, now = snapshot.store, snapshot.site.base_url, snapshot.now
-        stored: int | None = None
-        with suppress(ValueError):
-            stored = int(store.load(owner, [_RECORD_NAME]).get(_RECORD_NAME, b""))
-        read_at = 0  # for a small site
-        if sum(state.pages for state in parts.values()) > SAMPLE_PAGES:
-            is_due = not 0 <= now - (stored or 0) < LEARNING_INTERVAL_SECONDS
-            read_at = now if is_due and (learning or not stored) else stored or 0
-        if learning and stored != read_at:
-            store.save(owner, {_RECORD_NAME: str(read_at).encode()})
+        store, owner = snapshot.store, snapshot.site.base_url
+        was_made = store.load(owner, [_RECORD_NAME]).get(_RECORD_NAME) is not None
+        if learning and not was_made:
+            store.save(owner, {_RECORD_NAME: b"made"})
+        is_large = sum(state.pages for state in parts.values()) > SAMPLE_PAGES
+        read_at = snapshot.now - snapshot.now % LEARNING_INTERVAL_SECONDS if is_large else 0
         routes = snapshot.table.static(snapshot.site)
         files = [(route.path, route.last_modified) for route in routes if route.last_modified is not None]
         digest = blake2b(repr((read_at or version, files)).encode(), digest_size=8).hexdigest()
@@ -84,7 +80,7 @@ class SiteSignalsCache:
         if known is None or known.digest != digest:
             known = CachedSiteSignals(digest, partial(_computed, snapshot, parts, files, read_at))
             self._cached.put(owner, known)
-        return known, learning or stored is not None
+        return known, learning or was_made
 
 
 def _computed(snapshot: SiteSnapshot, parts: Parts, files: Sequence[tuple[str, int]], read_at: int) -> SiteSignals:
