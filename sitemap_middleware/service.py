@@ -370,7 +370,7 @@ class SitemapService:
         """Add to a snapshot what the evaluation of its candidates depends on. Writes nothing."""
         store, store_key = snapshot.store, snapshot.site.store_key
         parts, version = store.parts(store_key), store.version(store_key)
-        return self._entries.evaluation_context(snapshot, parts, version, learning=False)
+        return self._entries.evaluation_context(snapshot, parts, version)
 
     def route_report(self, snapshots: Sequence[SiteSnapshot]) -> list[RouteReport]:
         """Report on every route of these sites, and on every pattern of the options."""

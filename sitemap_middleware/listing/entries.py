@@ -66,14 +66,12 @@ class EntryBuilder:
         """By base URL and provider: items left out of the latest enumeration."""
         self._warn_once = WarnOnce()
 
-    def evaluation_context(
-        self, snapshot: SiteSnapshot, parts: Parts, version: int, *, learning: bool = True
-    ) -> EvaluationContext:
+    def evaluation_context(self, snapshot: SiteSnapshot, parts: Parts, version: int) -> EvaluationContext:
         """Add to a snapshot what the evaluation of its candidates depends on. For arguments see `SiteSignalsCache`."""
-        signals, was_made = self._site_signals.get(snapshot, parts, version, learning=learning)
+        signals = self._site_signals.get(snapshot, parts, version)
         hubs = _hub_paths(snapshot.table.routes) if self._options.priority == "auto" else frozenset[str]()
         providers = self._listed_providers(snapshot)
-        return EvaluationContext(snapshot, signals, hubs, self._settings_digest(snapshot), providers, was_made)
+        return EvaluationContext(snapshot, signals, hubs, self._settings_digest(snapshot), providers)
 
     # Candidates
 

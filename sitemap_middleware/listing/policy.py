@@ -49,8 +49,6 @@ class EvaluationContext:
     """It changes if the options, the routes or robots.txt change what is listed."""
     providers: Mapping[str, tuple[Provider, list[Route]]]
     """The providers and their routes that are not excluded, by the name of the provider's section."""
-    was_made: bool
-    """Whether the sitemap was made before, or is made now, in any process."""
 
 
 class ListingPolicy:
@@ -111,8 +109,9 @@ class ListingPolicy:
         if failure:
             reason = f"{UNANSWERED}: the last request of the middleware {failure}"
             return verdict._replace(reason=reason, kind=UNANSWERED)
-        if failure is None and not context.was_made:
-            return verdict._replace(reason=f"it was not requested yet: request {self._options.path} once")
+        if failure is None:
+            reason = f"it was not requested yet by this process: request {self._options.path} once"
+            return verdict._replace(reason=reason, kind=UNANSWERED)
         return verdict
 
     def _verdict(self, candidate: Candidate, now: int) -> Verdict:

@@ -34,8 +34,6 @@ LEARNING_INTERVAL_SECONDS: Final = 60 * 60
 
 MAX_CACHED_SITES: Final = 64
 
-_RECORD_NAME: Final = "site-signals"
-
 Parts = Mapping[int, PartState]
 """The parts of a site, as `Store.parts` returns them."""
 
@@ -60,27 +58,18 @@ class SiteSignalsCache:
     def __init__(self) -> None:
         self._cached = BoundedCache[str, CachedSiteSignals](MAX_CACHED_SITES)
 
-    def get(
-        self, snapshot: SiteSnapshot, parts: Parts, version: int, *, learning: bool = True
-    ) -> tuple[CachedSiteSignals, bool]:
-        """The signals of a site, and whether its sitemap was made before, in any process.
-
-        `version` is that of its pages in the store; `learning` says whether its sitemap is made now.
-        """
-        store, owner = snapshot.store, snapshot.site.base_url
-        was_made = store.load(owner, [_RECORD_NAME]).get(_RECORD_NAME) is not None
-        if learning and not was_made:
-            store.save(owner, {_RECORD_NAME: b"made"})
+    def get(self, snapshot: SiteSnapshot, parts: Parts, version: int) -> CachedSiteSignals:
+        """The signals of a site; `version` is that of its pages in the store."""
         is_large = sum(state.pages for state in parts.values()) > SAMPLE_PAGES
         read_at = snapshot.now - snapshot.now % LEARNING_INTERVAL_SECONDS if is_large else 0
         routes = snapshot.table.static(snapshot.site)
         files = [(route.path, route.last_modified) for route in routes if route.last_modified is not None]
         digest = blake2b(repr((read_at or version, files)).encode(), digest_size=8).hexdigest()
-        known = self._cached.get(owner)
+        known = self._cached.get(snapshot.site.base_url)
         if known is None or known.digest != digest:
             known = CachedSiteSignals(digest, partial(_computed, snapshot, parts, files, read_at))
-            self._cached.put(owner, known)
-        return known, learning or was_made
+            self._cached.put(snapshot.site.base_url, known)
+        return known
 
 
 def _computed(snapshot: SiteSnapshot, parts: Parts, files: Sequence[tuple[str, int]], read_at: int) -> SiteSignals:

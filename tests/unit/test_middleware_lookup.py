@@ -109,7 +109,7 @@ def test_the_middleware_of_an_app_is_found(site: str) -> None:
 def test_the_middleware_that_is_found_is_the_one_that_serves(site: Callable[[], Any]) -> None:
     app = site()
     found = SitemapMiddleware.of(app)
-    assert found.explain("/a").reason == "it was not requested yet: request /sitemap.xml once"
+    assert found.explain("/a").reason == "it was not requested yet by this process: request /sitemap.xml once"
     assert locs(DRIVERS["asgi"](app, RequestSpec("/sitemap.xml")).body) == [f"{BASE_URL}/a"]
     assert found.stats()["listed"] == 1
     assert found.explain("/a").listed

@@ -444,7 +444,7 @@ def test_what_the_app_was_not_asked_yet_is_requested() -> None:
     assert (reasons["/search"], reasons["/gone"]) == ("it answered 200 with text/html", "it answered 410")
     assert "/search is listed" in run("explain", name, "/search").stdout
     answer = run("explain", name, "/search", "--no-requests")
-    assert "/search is not listed: it was not requested yet: request /sitemap.xml once" in answer.stdout
+    assert "/search is not listed: it was not requested yet by this process: request /sitemap.xml once" in answer.stdout
 
 
 # The program
