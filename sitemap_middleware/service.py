@@ -41,9 +41,14 @@ from .observe.prober import Prober
 from .observe.refresh_marks import Refresher, RefreshMarks
 from .observe.tracker import RequestKey, TrackedPage, Tracker
 from .options.table import Options
-from .routing.current_routes import AppRoutes
+<<<<<<< HEAD
+from .routing.route_table import AppRoutes
+=======
+from .report.request_handler import ReportHandler
+>>>>>>> a3bd45d5 (Join the latest routes of an app and their index in one module)
 from .routing.framework_detection import framework_app, is_debug
 from .routing.hosts import SiteResolver
+from .routing.route_table import AppRoutes
 from .stores.base import Store
 from .stores.breaker import GuardedStore
 from .stores.default import FallbackStore, is_tested

@@ -31,7 +31,7 @@ from ..http.robots_parser import (
 from ..http.urls import quote_path, redirect_target
 from ..models import Site
 from ..options.table import Options
-from ..routing.current_routes import AppRoutes
+from ..routing.route_table import AppRoutes
 from ..stores.base import Store
 from ..util import BoundedCache, WarnOnce, log
 from .no_sitemap_reasons import Unavailable

@@ -18,7 +18,7 @@ from ..http.messages import Request
 from ..models import Site, StoreKey
 from ..options.table import Options
 from ..util import BoundedCache, WarnOnce, is_on_event_loop, reset_after_fork, run_in_background
-from .current_routes import AppRoutes
+from .route_table import AppRoutes
 
 MAX_ROOT_CHARS: Final = 255
 """Maximum length of a root path."""
