@@ -67,14 +67,12 @@ class Sitemap:
         Raises:
             MiddlewareLookupError: there is no application context, or its app was not given to `init_app`.
         """
-        if not has_app_context():
-            raise MiddlewareLookupError(
-                "Sitemap.middleware is that of the current app, and there is no application context; call it in a"
-                ' request, in "with app.app_context():", or use app.extensions["sitemap"]'
-            )
-        middleware = current_app.extensions.get(EXTENSION_NAME)
+        middleware = current_app.extensions.get(EXTENSION_NAME) if has_app_context() else None
         if not isinstance(middleware, SitemapMiddleware):
-            raise MiddlewareLookupError(f"{current_app} was not given to Sitemap; call init_app(app) when it is made")
+            raise MiddlewareLookupError(
+                "Sitemap.middleware is that of the current app: call init_app(app) when it is made, and this in a"
+                ' request or in "with app.app_context():", or use app.extensions["sitemap"]'
+            )
         return middleware
 
 

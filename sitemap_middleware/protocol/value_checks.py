@@ -91,24 +91,16 @@ def validate_date(value: object, fix: str, name: str = "lastmod") -> date:
         raise OptionError(f"{name}={value!r} is not a date; {fix}")
     if type(value) is not date and not (type(value) is datetime and (value.tzinfo is None or value.tzinfo is UTC)):
         try:
-            value = _plain_date(value)
             if isinstance(value, datetime):
+                value = datetime.combine(date(value.year, value.month, value.day), value.timetz())
                 value.astimezone(UTC)
+            else:
+                value = date(value.year, value.month, value.day)
         except OverflowError:
             raise OptionError(f"{name}={value!r} is outside the calendar in UTC") from None
         except Exception:  # pandas.NaT is a datetime by its class only
             raise OptionError(f"{name}={value!r} is not a date; {fix}") from None
     return value
-
-
-def _plain_date(value: date) -> date:
-    """A date or datetime as one of the standard library: the methods of a subclass may return anything."""
-    if not isinstance(value, datetime):
-        return date(value.year, value.month, value.day)
-    day = value.year, value.month, value.day
-    return datetime(
-        *day, value.hour, value.minute, value.second, value.microsecond, tzinfo=value.tzinfo, fold=value.fold
-    )
 
 
 def parse_date(text: str) -> date | None:

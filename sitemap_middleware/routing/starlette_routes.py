@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 import sys
 import time
@@ -270,26 +269,18 @@ def _pages(files: StaticFiles) -> dict[str, tuple[str, int]]:
     """File and modification time in POSIX seconds of each page, by its path below the mount."""
     pages: dict[str, tuple[str, int]] = {}
     for directory in map(Path, files.all_directories):
-        for file in islice(_files(directory, follow_symlink=files.follow_symlink), MAX_FILES):
+        for file in islice(directory.rglob("*.*htm*"), MAX_FILES):
             path = _served_path(file.relative_to(directory).as_posix())
-            if path is not None and path not in pages:
+            is_served = files.follow_symlink or not file.is_symlink()
+            if path is not None and path not in pages and is_served:
                 with contextlib.suppress(OSError):  # deleted meanwhile, or a link to nothing
                     pages[path] = str(file), int(file.stat().st_mtime)
     return pages
 
 
-def _files(top: Path, *, follow_symlink: bool) -> Iterator[Path]:
-    """The files in a folder and below it, without hidden ones, linked folders, and links that are not followed."""
-    for folder, folders, files in os.walk(top):
-        folders[:] = [name for name in sorted(folders) if not name.startswith(".")]
-        for file in (Path(folder, name) for name in files if not name.startswith(".")):
-            if follow_symlink or not file.is_symlink():
-                yield file
-
-
 def _served_path(file: str) -> str | None:
     """The path below the mount that serves a file: that of the folder for index.html. None if it is not a page."""
-    if not file.lower().endswith((".html", ".htm", ".xhtml")) or file == "404.html":
+    if not file.lower().endswith((".html", ".htm", ".xhtml")) or file == "404.html" or "/." in f"/{file}":
         return None
     folder, _, name = file.rpartition("/")
     if name != "index.html":

@@ -307,19 +307,6 @@ def test_closing_app_waits_for_no_provider(make: Any, fail: Any, caplog: pytest.
     provider.release.set()
 
 
-def test_a_provider_that_takes_too_long_altogether_is_given_up(caplog: pytest.LogCaptureFixture) -> None:
-    clock = Clock(NOW)
-
-    def slow() -> Iterator[Any]:
-        for number in range(1000):
-            clock.pass_(5)
-            yield {"slug": f"{number}"}
-
-    site = ValuesSite(on_flask(slow), clock=clock)
-    assert site.sitemap().status == 503
-    assert "did not end within 3600 seconds" in caplog.text
-
-
 def test_an_iterator_that_is_used_up_is_no_empty_list() -> None:
     items = [{"slug": "good"}]
     for once in ((post for post in items), iter(items)):
