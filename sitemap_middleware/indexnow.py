@@ -9,7 +9,6 @@ but not within ten minutes, which IndexNow asks for.
 from __future__ import annotations
 
 import json
-import logging
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
@@ -30,9 +29,7 @@ from .http.urls import loc_of, quote_path
 from .models import Site
 from .options.table import Options
 from .stores.base import Store
-from .util import FaultLog, ForkSafeLock, WarnOnce, WorkerId, resolve, run_in_background
-
-log: logging.Logger = logging.getLogger("sitemap_middleware")
+from .util import FaultLog, ForkSafeLock, WarnOnce, WorkerId, log, resolve, run_in_background
 
 DEFAULT_ENDPOINT: Final = "https://api.indexnow.org/indexnow"
 """One is enough: Bing, Yandex, Naver, Seznam and Yep tell each other."""

@@ -41,11 +41,6 @@ from .observe.prober import Prober
 from .observe.refresh_marks import Refresher, RefreshMarks
 from .observe.tracker import RequestKey, TrackedPage, Tracker
 from .options.table import Options
-<<<<<<< HEAD
-from .routing.route_table import AppRoutes
-=======
-from .report.request_handler import ReportHandler
->>>>>>> a3bd45d5 (Join the latest routes of an app and their index in one module)
 from .routing.framework_detection import framework_app, is_debug
 from .routing.hosts import SiteResolver
 from .routing.route_table import AppRoutes

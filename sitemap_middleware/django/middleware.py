@@ -26,14 +26,13 @@ from ..adapters.event_loop_and_threads import thread_limiter
 from ..adapters.wsgi import ObservedBody, WSGIExchange, observed_body
 from ..adapters.wsgi_client import wsgi_text
 from ..http.messages import NOINDEX_HEADER, TEST_CLIENT_WAIT_SECONDS, WAIT_SECONDS_KEY, Request, Response
+from ..util import log
 
 if TYPE_CHECKING:
     from django.http.response import HttpResponseBase
 
     from ..observe.tracker import Exchange
     from ..report.request_handler import ReportRequest
-
-log: logging.Logger = logging.getLogger("sitemap_middleware")
 
 _FAULT: Final = "a request could not be looked at"
 

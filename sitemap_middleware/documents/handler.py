@@ -36,13 +36,8 @@ from ..options.table import Options
 from ..protocol.value_checks import RESERVED_SECTIONS
 from ..routing.framework_detection import proxy_middleware
 from ..routing.hosts import SiteResolver
-<<<<<<< HEAD
-from ..routing.route_table import GONE_SECTION, RouteTable
-from ..util import begin, log
-=======
 from ..routing.route_table import GONE_SECTION, AppRoutes, RouteTable
-from ..util import begin
->>>>>>> a3bd45d5 (Join the latest routes of an app and their index in one module)
+from ..util import begin, log
 from .changes import ATOM_TYPE, MAX_FEED_ENTRIES, PublicLocs, atom
 from .no_sitemap_reasons import (
     HIDDEN_SITE_REASON,

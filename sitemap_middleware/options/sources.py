@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -12,8 +11,7 @@ from typing import Any, Final, Literal
 from ..exceptions import OptionError
 from ..http.urls import without_password
 from ..protocol.value_checks import likely_name
-
-log: logging.Logger = logging.getLogger("sitemap_middleware")
+from ..util import log
 
 CONSTRUCTOR_NAME: Final = "SitemapMiddleware"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -15,11 +14,9 @@ from ..models import NO_SETTINGS, Context, PathBuilder, Provider, Route, RouteSe
 from ..options.patterns import Pattern
 from ..options.table import Options
 from ..protocol.value_checks import RESERVED_SECTIONS
-from ..util import WarnOnce
+from ..util import WarnOnce, log
 from .framework_detection import framework_app, new_context, root_path
 from .route_discovery import discover_routes, trusted_hosts
-
-log: logging.Logger = logging.getLogger("sitemap_middleware")
 
 ROUTES_SECTION, LEARNED_SECTION, GONE_SECTION = RESERVED_SECTIONS
 """The names of two sections, in the URLs of their documents. A provider's section gets another name."""
