@@ -7,11 +7,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, Protocol
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from ..adapters.running_app import Fetch
 from ..evidence.response_headers import ResponseHeaders
-from ..evidence.response_parser import decode_body
+from ..evidence.response_parser import decode_body, denies_access
 from ..http.messages import DOCUMENT_SUFFIXES
 from ..http.robots_parser import MAX_ROBOTS_BYTES, ROBOTS_PATH, RobotsRules, decode_robots
 from ..models import Site
@@ -25,15 +25,6 @@ USER_AGENT: Final = f"{PRODUCT}/1.0"
 _UNOBSERVED: Final = ("X-Sitemap-Check-Token", "check")
 """A header as of somebody who is signed in: what an app answers a check counts as no evidence of its pages."""
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
-_LOGIN_PATH: Final = re.compile(
-    r"(?:^|[/_-])(?:log[-_]?in|log[-_]?on|sign[-_]?in|sso|oauth2?|authenticate|authorize|sessions?/new|connexion|anmelden"
-    r"|wp-login\.php)(?:$|[/._-])",
-    re.IGNORECASE,
-)
-_LOGIN_QUERY: Final = re.compile(
-    r"(?:^|&)(?:next|return_?to|return_?url|redirect_?to|rd|continue)=(?:/|%2f|https?[:%])", re.IGNORECASE
-)
-"""The page to return to, after a login."""
 _SITEMAP_LINE: Final = re.compile(r"^[ \t]*sitemap[ \t]*:[ \t]*(\S+)", re.IGNORECASE | re.MULTILINE)
 
 
@@ -72,7 +63,7 @@ class Response:
 
     def problem(self, family: str, subject: str) -> Problem | None:
         """Why it is not that of the URL itself, with the code of a family of rules; None if it is."""
-        if self.redirects and _is_login(self.url) and not _is_login(self.redirects[0]):
+        if self.redirects and denies_access(302, self.redirects[0], self.url):
             return f"{family}-login", f"{subject} redirects to {self.url}"
         if self.status == 401:
             return f"{family}-login", f"{subject} answers 401"
@@ -82,11 +73,6 @@ class Response:
         if self.redirects:
             return f"{family}-redirect", f"{subject} redirects to {' to '.join([*self.redirects[1:], self.url])}"
         return None
-
-
-def _is_login(url: str) -> bool:
-    parts = urlsplit(url)
-    return _LOGIN_PATH.search(parts.path) is not None or _LOGIN_QUERY.search(parts.query) is not None
 
 
 async def follow(url: str, send: Callable[[str], Awaitable[Response]]) -> Response:

@@ -16,7 +16,7 @@ from ..evidence.dates import SECONDS_PER_DAY, timestamp_of_w3c, w3c_day_from_tim
 from ..evidence.page_verdict import UNLINKED, observed_facts, page_events
 from ..exceptions import StoreError
 from ..http.messages import AsyncCollector, Request, Response
-from ..http.urls import is_loopback, normal_host, quote_path
+from ..http.urls import quote_path
 from ..listing.evaluated_urls import pages_as_csv
 from ..models import Headers, Site
 from ..service import SitemapService
@@ -103,18 +103,13 @@ def report_page(
     return ReportPage(f"{name}.html", make(evaluation, arguments))
 
 
-def common_context(
-    service: SitemapService, site: Site, evaluation: Evaluation | None, *, documents_url: str = ""
-) -> Context:
-    """What all pages show. `documents_url` is where the documents are served. Default: the site."""
-    documents_url = documents_url or site.base_url
+def common_context(service: SitemapService, site: Site, evaluation: Evaluation | None) -> Context:
+    """What all pages show."""
     return {
         "site": site.base_url,
-        "documents_url": documents_url,
-        "sitemap_url": documents_url + (quote_path(service.options.path) or ""),
+        "sitemap_path": service.options.path,
         "documents": service.published_documents(site),
         "evaluation": evaluation,
-        "age": None,
         "unlinked": UNLINKED,
     }
 
@@ -272,6 +267,7 @@ class ServerLinks:
         """A page of this name links to others; `path` is the path of the report."""
         self._overview = path.rpartition("/")[2]
         self._from_overview = name == "overview"
+        self._root = "../" * (path.count("/") - self._from_overview)
 
     def to(self, name: str, /, **query: Any) -> str:
         """The link to a page."""
@@ -280,6 +276,10 @@ class ServerLinks:
         link = f"{self._overview}/{name}" if self._from_overview else name
         wanted = given_arguments(query)
         return f"{link}?{urlencode(wanted, quote_via=quote)}" if wanted else link
+
+    def document(self, path: str) -> str:
+        """The link to a document, by its path: of this server, because the public site may not exist yet."""
+        return f"{self._root}{(quote_path(path) or path)[1:]}"
 
 
 class ReportPages:
@@ -316,20 +316,10 @@ class ReportPages:
                 body = pages_csv(evaluation, _arguments(request)).encode(errors="replace")
                 return _respond(request, 200, body, [("Content-Type", "text/csv; charset=utf-8")])
             page = report_page(name, _arguments(request), service, site, evaluation, problem=problem)
-        context = common_context(service, site, evaluation, documents_url=_local_url(request))
-        if evaluation is not None:
-            context["age"] = max(0.0, service.clock() - evaluation.at)
+        context = common_context(service, site, evaluation)
         context |= {"name": name, "links": ServerLinks(self._path, name), **page.context}
         html = render(page.template, context).encode(errors="replace")
         return _respond(request, page.status, html, [("Content-Type", "text/html; charset=utf-8")])
-
-
-def _local_url(request: Request) -> str:
-    """Where a developer's machine serves the documents, whose public site may not exist yet; empty on other hosts."""
-    host = normal_host(request.host, request.scheme)
-    if host is None or not is_loopback(host) or request.is_forwarded:
-        return ""
-    return f"{request.scheme}://{host}{quote_path(request.root.rstrip('/')) or ''}"
 
 
 def _arguments(request: Request) -> dict[str, str]:
@@ -362,7 +352,7 @@ def export_report(
     Raises `OSError` if a file cannot be written, `StoreError` if the store fails.
     """
     evaluation = evaluate(service, replace(service.snapshot(site), async_collector=async_collector))
-    links = _FileLinks()
+    links = _FileLinks(site)
     context = common_context(service, site, evaluation)
     folder.mkdir(parents=True, exist_ok=True)
     written = {folder / "style.css"}
@@ -387,7 +377,8 @@ class _FileLinks:
 
     is_dynamic = False
 
-    def __init__(self) -> None:
+    def __init__(self, site: Site) -> None:
+        self._site = site
         self.files: list[tuple[str, str, dict[str, str]]] = []
         """What was linked so far: each file, with the name and the arguments of its page. It grows while it is read."""
         self._known: dict[tuple[Any, ...], str] = {}
@@ -408,3 +399,7 @@ class _FileLinks:
             self._known[key] = {"overview": "index.html", "pages.csv": name}.get(name, file)
             self.files.append((self._known[key], name, arguments))
         return self._known[key]
+
+    def document(self, path: str) -> str:
+        """The link to a document, by its path: where the site serves it."""
+        return f"{self._site.base_url}{quote_path(path) or path}"

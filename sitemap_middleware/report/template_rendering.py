@@ -43,16 +43,6 @@ def moment(w3c: str) -> str:
     return w3c.replace("T", " ").replace("Z", " UTC")
 
 
-def age(seconds: float) -> str:
-    """A duration for people, in its largest unit."""
-    for length, unit in ((86400, "day"), (3600, "hour"), (60, "minute")):
-        if seconds >= length:
-            count = int(seconds // length)
-            return f"{count} {unit}{'s' if count != 1 else ''}"
-    count = max(0, int(seconds))
-    return f"{count} second{'s' if count != 1 else ''}"
-
-
 def web(url: str) -> str | None:
     """The URL, if it is one of the web, to which a link may lead; None for any other."""
     return url if url.startswith(("http://", "https://")) else None
@@ -76,9 +66,7 @@ _templates: Final = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-_templates.filters |= {
-    function.__name__: function for function in (number, time, moment, percent, age, readable, web, code)
-}
+_templates.filters |= {function.__name__: function for function in (number, time, moment, percent, readable, web, code)}
 
 
 def render(template: str, context: Mapping[str, Any]) -> str:

@@ -86,7 +86,6 @@ PAGE_CASES: dict[str, tuple[str, Callable[[WebSite], None]]] = {
     "redirects in a circle": ("page-redirect-loop", redirect("/a")),
     "redirect to a login page": ("page-login", redirect("/users/sign_in", to=html("Sign in"))),
     "redirect with the page to return to": ("page-login", redirect("/account?next=%2Fa", to=html("Sign in"))),
-    "redirect to another part of a list": ("page-redirect", redirect("/list?next=20", to=html("List"))),
     "401": ("page-login", page(Reply(401))),
     "forbidden by robots.txt": ("page-robots", forbidden),
     "noindex": ("page-noindex", page(html("Text", '<meta name="robots" content="noindex, follow">'))),
