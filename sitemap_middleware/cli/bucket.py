@@ -10,7 +10,7 @@ import gzip
 import json
 import posixpath
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from html import unescape
@@ -112,7 +112,6 @@ def publish(
     public_url: str,
     now: int,
     max_age: int,
-    on_progress: Callable[[int, int | None], None],
 ) -> list[ObjectChange]:
     """Put the documents of a sitemap, gzipped, by their decoded paths, the sitemap itself last; return the changes.
 
@@ -136,8 +135,7 @@ def publish(
         changes.append(ObjectChange("put", name, len(content)))
 
     names: dict[str, str] = {}
-    for count, part in enumerate(parts):
-        on_progress(count, len(documents))
+    for part in parts:
         gzipped = documents[f"/{part}"]
         own = part.removesuffix(".xml").removeprefix(f"{stem}-").replace(".", "_")
         immutable = f"{stem}.{own}.{etag_of(gzip.decompress(gzipped))[:16]}-"

@@ -86,7 +86,6 @@ def build(app: Any, *, out: Path | None, to: str | None, public_url: str | None,
                 public_url=public.base_url,
                 now=int(target.service.options.clock()),
                 max_age=target.service.options.max_age,
-                on_progress=update,
             )
             show = functools.partial(_print_changes, changes, len(documents), site, public, path)
     show(as_json=as_json)

@@ -17,7 +17,7 @@ from concurrent.futures import Future, wait
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ..documents.no_sitemap_reasons import Unavailable
 from ..evidence.dates import SECONDS_PER_DAY
@@ -28,8 +28,10 @@ from ..listing.evaluated_urls import EvaluatedUrl
 from ..listing.policy import EQUAL_CONTENT, OTHER_SLASH, ROBOTS_REASON, UNANSWERED
 from ..listing.route_report import RouteReport
 from ..models import Site
-from ..service import SitemapService
 from ..util import resolve, run_in_background
+
+if TYPE_CHECKING:
+    from ..service import SitemapService
 
 MAX_SITES: Final = 8
 

@@ -282,44 +282,33 @@ class ServerLinks:
         return f"{self._root}{(quote_path(path) or path)[1:]}"
 
 
-class ReportPages:
-    """The report of all sites of one service."""
-
-    def __init__(self, service: SitemapService, path: str) -> None:
-        """`path` is the value of the option report."""
-        self._service = service
-        self._evaluations = EvaluationCache(service)
-        self._path = path
-
-    def respond(self, request: Request) -> Response:
-        """The response to a request that may read the report. It may block."""
-        rest = request.path[len(self._path) :]
-        if rest == "/":
-            return _respond(request, 308, b"", [_PLAIN, ("Location", f"../{self._path.rpartition('/')[2]}")])
-        name = rest[1:] or "overview"
-        if name == "style.css":
-            return _respond(request, 200, STYLE, [("Content-Type", "text/css; charset=utf-8")])
-        service, evaluation = self._service, None
-        site = service.site_resolver.resolve_request(request, may_block=True)[0]
-        if site is None and service.options.site_of_host:  # the default one may be another tenant's
-            return _respond(request, 404, UNKNOWN_TENANT_REASON.encode(), [_PLAIN])
-        site = site or service.site_resolver.default_site()
-        if name not in NAMES:
-            page = ReportPage("missing.html", {}, 404)
-        else:
-            problem = ""
-            try:
-                evaluation = self._evaluations.get(site, request)
-            except StoreError as error:
-                problem = str(error)
-            if name == "pages.csv" and evaluation is not None:
-                body = pages_csv(evaluation, _arguments(request)).encode(errors="replace")
-                return _respond(request, 200, body, [("Content-Type", "text/csv; charset=utf-8")])
-            page = report_page(name, _arguments(request), service, site, evaluation, problem=problem)
-        context = common_context(service, site, evaluation)
-        context |= {"name": name, "links": ServerLinks(self._path, name), **page.context}
-        html = render(page.template, context).encode(errors="replace")
-        return _respond(request, page.status, html, [("Content-Type", "text/html; charset=utf-8")])
+def respond(request: Request, service: SitemapService, evaluations: EvaluationCache, path: str) -> Response:
+    """The response to a request that may read the report, which is at a path. It may block."""
+    rest = request.path[len(path) :]
+    if rest == "/":
+        return _respond(request, 308, b"", [_PLAIN, ("Location", f"../{path.rpartition('/')[2]}")])
+    name = rest[1:] or "overview"
+    if name == "style.css":
+        return _respond(request, 200, STYLE, [("Content-Type", "text/css; charset=utf-8")])
+    site = service.site_resolver.resolve_request(request, may_block=True)[0]
+    if site is None and service.options.site_of_host:  # the default one may be another tenant's
+        return _respond(request, 404, UNKNOWN_TENANT_REASON.encode(), [_PLAIN])
+    site, evaluation = site or service.site_resolver.default_site(), None
+    if name not in NAMES:
+        page = ReportPage("missing.html", {}, 404)
+    else:
+        problem = ""
+        try:
+            evaluation = evaluations.get(site, request)
+        except StoreError as error:
+            problem = str(error)
+        if name == "pages.csv" and evaluation is not None:
+            body = pages_csv(evaluation, _arguments(request)).encode(errors="replace")
+            return _respond(request, 200, body, [("Content-Type", "text/csv; charset=utf-8")])
+        page = report_page(name, _arguments(request), service, site, evaluation, problem=problem)
+    context = common_context(service, site, evaluation) | {"name": name, "links": ServerLinks(path, name)}
+    html = render(page.template, context | page.context).encode(errors="replace")
+    return _respond(request, page.status, html, [("Content-Type", "text/html; charset=utf-8")])
 
 
 def _arguments(request: Request) -> dict[str, str]:

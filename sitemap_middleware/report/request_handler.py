@@ -18,10 +18,10 @@ from ..http.messages import Request, Response, error_response
 from ..http.urls import bare_host, normal_host
 from ..routing.framework_detection import framework_app, is_debug
 from ..util import WarnOnce
+from .evaluation import EvaluationCache
 
 if TYPE_CHECKING:
     from ..service import SitemapService
-    from .pages import ReportPages
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
 
@@ -59,7 +59,7 @@ class ReportHandler:
         self._service = service
         self._path = service.options.report
         self._authorize = service.options.authorize
-        self._pages: ReportPages | None = None
+        self._evaluations = EvaluationCache(service)
         self._warn_once = WarnOnce()
         if self._authorize is not None and self._path is None:
             log.warning("authorize has no effect without the option report: give report a path")
@@ -141,11 +141,9 @@ class ReportHandler:
     def _respond(self, request: Request) -> Response:
         """The page that is requested. It may block."""
         try:
-            if self._pages is None:
-                from .pages import ReportPages
+            from .pages import respond
 
-                self._pages = ReportPages(self._service, self._path or "")
-            return self._pages.respond(request)
+            return respond(request, self._service, self._evaluations, self._path or "")
         except ModuleNotFoundError as error:
             return error_response(request.method, 501, f"{EXTRA_MISSING} ({error})")
         except Exception:
