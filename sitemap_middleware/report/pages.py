@@ -187,11 +187,6 @@ def _page_query(arguments: Mapping[str, str]) -> PageQuery:
     )
 
 
-def pages_csv(evaluation: Evaluation, arguments: Mapping[str, str]) -> str:
-    """The whole table of pages, as the command `list` prints it."""
-    return pages_as_csv(evaluation.index.query(_page_query(arguments), 0, -1)[1])
-
-
 def _routes(evaluation: Evaluation, arguments: Mapping[str, str]) -> Context:
     routes = evaluation.routes
     return _paged(arguments, lambda offset, limit: (len(routes), routes[offset : offset + limit]))
@@ -302,8 +297,9 @@ def respond(request: Request, service: SitemapService, evaluations: EvaluationCa
             evaluation = evaluations.get(site, request)
         except StoreError as error:
             problem = str(error)
-        if name == "pages.csv" and evaluation is not None:
-            body = pages_csv(evaluation, _arguments(request)).encode(errors="replace")
+        if name == "pages.csv" and evaluation is not None:  # as the command `list` prints it
+            rows = evaluation.index.query(_page_query(_arguments(request)), 0, -1)[1]
+            body = pages_as_csv(rows).encode(errors="replace")
             return _respond(request, 200, body, [("Content-Type", "text/csv; charset=utf-8")])
         page = report_page(name, _arguments(request), service, site, evaluation, problem=problem)
     context = common_context(service, site, evaluation) | {"name": name, "links": ServerLinks(path, name)}
@@ -347,12 +343,9 @@ def export_report(
     written = {folder / "style.css"}
     (folder / "style.css").write_bytes(STYLE)
     for file, name, arguments in links.files:
-        if name == "pages.csv":
-            content = pages_csv(evaluation, arguments)
-        else:
-            page = report_page(name, arguments, service, site, evaluation, is_live=False)
-            content = render(page.template, {**context, **page.context, "name": name, "links": links})
-        (folder / file).write_text(content, "utf-8", errors="replace")
+        page = report_page(name, arguments, service, site, evaluation, is_live=False)
+        html = render(page.template, {**context, **page.context, "name": name, "links": links})
+        (folder / file).write_text(html, "utf-8", errors="replace")
         written.add(folder / file)
         on_progress(len(written), None)
     for earlier in {*folder.glob("*.html")} - written:
@@ -384,8 +377,8 @@ class _FileLinks:
             if name == "page" and self._numbers[name] == MAX_PAGE_FILES:
                 return None
             self._numbers[name] += 1
-            file = f"{name}-{self._numbers[name]}.html" if arguments else f"{name}.html"
-            self._known[key] = {"overview": "index.html", "pages.csv": name}.get(name, file)
+            start, end = "index" if name == "overview" else name, f"-{self._numbers[name]}" if arguments else ""
+            self._known[key] = f"{start}{end}.html"
             self.files.append((self._known[key], name, arguments))
         return self._known[key]
 
