@@ -28,8 +28,8 @@ from .http.robots_parser import RobotsRules
 from .http.urls import loc_of, quote_path
 from .models import Site
 from .options.table import Options
-from .stores.base import Store
-from .util import FaultLog, ForkSafeLock, WarnOnce, WorkerId, log, resolve, run_in_background
+from .stores.breaker import GuardedStore
+from .util import FaultLog, ForkSafeLock, WarnOnce, log, resolve, run_in_background
 
 DEFAULT_ENDPOINT: Final = "https://api.indexnow.org/indexnow"
 """One is enough: Bing, Yandex, Naver, Seznam and Yep tell each other."""
@@ -250,7 +250,7 @@ class IndexNow:
     """Tells an engine of the changes of the site of base_url. Without the option `indexnow`, it does nothing."""
 
     options: Options
-    store: Store
+    store: GuardedStore
     now: Callable[[], int]
     """The clock of all workers."""
     site: Callable[[], Site]
@@ -270,7 +270,6 @@ class IndexNow:
         self._option_key = options.indexnow if isinstance(options.indexnow, str) else None
         self._endpoint = options.indexnow_endpoint or DEFAULT_ENDPOINT
         self._lock = ForkSafeLock()
-        self._worker_id = WorkerId()
         self._record: bytes | None = None
         """What the store has, as far as this process knows."""
         self._key: str | None = None
@@ -345,7 +344,7 @@ class IndexNow:
                 try:
                     self._work(site)
                 finally:
-                    self.store.lease(site.base_url, RECORD_NAME, self._worker_id.name, 0)
+                    self.store.take(site.base_url, RECORD_NAME, 0)
             else:
                 self._show(self._load(site))
         except StoreError as error:  # the circuit breaker has logged it
@@ -365,7 +364,7 @@ class IndexNow:
         return None if self.rules(site).allows(f"{site.base_url}/") else "robots.txt disallows the home page"
 
     def _has_turn(self, site: Site) -> bool:
-        return self.store.lease(site.base_url, RECORD_NAME, self._worker_id.name, LEASE_SECONDS)
+        return self.store.take(site.base_url, RECORD_NAME, LEASE_SECONDS)
 
     # What it does
 

@@ -14,7 +14,6 @@ from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from contextvars import Context
 from functools import partial
-from secrets import token_hex
 from typing import Any, Final, Generic, TypeVar
 
 log: logging.Logger = logging.getLogger("sitemap_middleware")
@@ -48,17 +47,6 @@ def _reset_all() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_reset_all)
-
-
-class WorkerId:
-    """A name unique to this process among all machines, to hold leases by."""
-
-    def __init__(self) -> None:
-        self.reset_after_fork()
-        reset_after_fork(self)
-
-    def reset_after_fork(self) -> None:
-        self.name: str = token_hex(8)
 
 
 class ForkSafeLock:

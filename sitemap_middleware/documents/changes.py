@@ -12,6 +12,7 @@ import json
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from operator import attrgetter
 from typing import Final, Literal, NamedTuple
 
 from ..evidence.dates import SECONDS_PER_DAY, w3c_from_timestamp
@@ -68,6 +69,9 @@ class Change(NamedTuple):
     def happened_by(self) -> int:
         """The time by which the change had happened, in POSIX seconds: a later request gets the changed page."""
         return min(self.at, end_of(self.lastmod)) if self.kind == "changed" and self.lastmod else self.at
+
+
+_ORDER: Final = attrgetter("at", "loc")
 
 
 class KnownChanges(NamedTuple):
@@ -172,7 +176,7 @@ def compared(
     for loc in moved:
         if loc not in changes or changes[loc].lastmod != later[loc]:
             changes[loc] = Change(loc, "changed", now, later[loc])
-    latest = sorted(changes.values(), key=_order)[-MAX_CHANGES:]
+    latest = sorted(changes.values(), key=_ORDER)[-MAX_CHANGES:]
     return KnownChanges(known.since, {change.loc: change for change in latest}, quiet_until)
 
 
@@ -210,13 +214,9 @@ def may_be_told(page: Page | None, media_types: Collection[str], now: int, *, si
     return page_verdict(page, media_types, now).listed and not (page.unconfirmed_at or is_unread)
 
 
-def _order(change: Change) -> tuple[int, str]:
-    return change.at, change.loc
-
-
 def settled(parts: Iterable[KnownChanges], max_age: int, now: int) -> list[Change]:
     """The changes of all parts that count now, the latest of each URL, the oldest first."""
-    changes = sorted((change for part in parts for change in part.by_loc.values()), key=_order)
+    changes = sorted((change for part in parts for change in part.by_loc.values()), key=_ORDER)
     pause = max(MIN_SETTLE_SECONDS, 2 * max_age)
     latest = {change.loc: change for change in changes if change.kind != "left" and now - change.at < KEPT_SECONDS}
     return [change for change in latest.values() if now - change.at >= (pause if change.kind == "changed" else 0)]

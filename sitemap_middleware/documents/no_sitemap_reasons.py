@@ -51,10 +51,6 @@ _NO_ROUTES_REASON: Final = (
 )
 
 
-PROVIDER_FAILING_REASON: Final = "the values of a route fail, and the log says why"
-"""What clients are told if there is no document because a provider fails."""
-
-
 class Unavailable(Exception):
     """A document cannot be made now, and there is no earlier one to serve. The message is for clients."""
 

@@ -29,7 +29,7 @@ from ..util import begin, log, reset_after_fork
 from . import xml
 from .changes import Change, is_good, page_lookup, settled
 from .language_links import LINKED
-from .no_sitemap_reasons import PROVIDER_FAILING_REASON, BeingGenerated, Unavailable
+from .no_sitemap_reasons import BeingGenerated, Unavailable
 from .rendered_parts import MissingXMLError, Part, PartSource, SavedParts, gone_source, part_sources
 from .xml import Document, fit_together, joined, sitemapindex
 
@@ -358,7 +358,7 @@ class Publisher:
         may_be_single = not (missing or snapshot.table.sections or gone)
         sitemap.list_documents(found, gone, may_be_single=may_be_single)
         if sitemap.failing and not sitemap.entry_count():
-            raise Unavailable(PROVIDER_FAILING_REASON)
+            raise Unavailable("the values of a route fail, and the log says why")
         # Values that are not read again yet, as they are slow, were made of what was known before.
         is_made = all(parts[source.name].key == source.key for source in sources if source.name in parts)
         is_complete = is_linked and is_made and not any(self._is_due(source, parts) for source in due)

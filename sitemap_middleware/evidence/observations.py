@@ -109,8 +109,3 @@ def refusal_kind(refusal: str) -> str:
     """The refusal without the URL that it names."""
     starts = [start for start in (CANONICAL_REFUSAL, REFRESH_REFUSAL) if refusal.startswith(start)]
     return starts[0].removesuffix(": ") if starts else refusal
-
-
-def refused_canonical(refusal: str) -> str | None:
-    """The other URL that a page with this refusal names as canonical; None if that is not the reason."""
-    return refusal.removeprefix(CANONICAL_REFUSAL) if refusal.startswith(CANONICAL_REFUSAL) else None

@@ -12,12 +12,12 @@ from typing import Final, NamedTuple
 from ..models import Page, Route, SitemapUrl
 from .dates import w3c_from_timestamp
 from .observations import (
+    CANONICAL_REFUSAL,
     HTML_TYPES,
     INDEXABLE_TYPES,
     NOINDEX_HEADER_REFUSAL,
     NOINDEX_META_REFUSAL,
     refusal_kind,
-    refused_canonical,
 )
 from .value_history import VOLATILE, Run
 
@@ -82,7 +82,8 @@ def is_gone(page: Page) -> bool:
 
 def other_canonical(page: Page) -> str | None:
     """The other URL that a page names as canonical, if only that keeps it from being listed; else None."""
-    return refused_canonical(page.refusal) if is_listable(page._replace(refusal="")) else None
+    is_refused = page.refusal.startswith(CANONICAL_REFUSAL) and is_listable(page._replace(refusal=""))
+    return page.refusal.removeprefix(CANONICAL_REFUSAL) if is_refused else None
 
 
 def dropped_between(page: Page, media_types: Collection[str], now: int) -> tuple[int, int] | None:

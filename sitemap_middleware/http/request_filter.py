@@ -38,12 +38,9 @@ class IgnoreReason(NamedTuple):
     """What about the request is the reason, in words that follow "it"."""
 
 
-class _Rule(NamedTuple):
-    """Why a header with this name may make a request no evidence."""
-
-    reason: IgnoreReason
-    from_proxy: bool = False
-    """Whether proxies send it for all visitors, with a value that may say that nobody is signed in."""
+_Rule = tuple[IgnoreReason, bool]
+"""Why a header of some name may make a request no evidence, and whether proxies send it for all visitors, with a value
+that may say that nobody is signed in."""
 
 
 IGNORE_REASONS: Final = {
@@ -298,13 +295,13 @@ def ignore_reason_of_header(name: str, value: str) -> IgnoreReason | None:
     if rule is None or not _applies(rule, value):
         return None
     is_certificate = name.lower().replace("_", "-").endswith("forwarded-client-cert")
-    return None if is_certificate and _is_service_mesh_workload(value) else rule.reason
+    return None if is_certificate and _is_service_mesh_workload(value) else rule[0]
 
 
 def ignore_reason_of_environ_key(key: str, value: str) -> IgnoreReason | None:
     """Why a request whose environ has this key, which is no header, does not count; None if it is no reason."""
     rule = _rule_for_environ_key(key) if len(key) <= MAX_NAME_CHARS else None
-    return None if rule is None or not _applies(rule, value) else rule.reason
+    return None if rule is None or not _applies(rule, value) else rule[0]
 
 
 def printable(text: str) -> str:
@@ -317,28 +314,28 @@ def _rule_for_header(name: str) -> _Rule | None:
     name = name.lower().replace("_", "-")
     shown = printable(name)
     if name in _RANGE_HEADERS:
-        return _Rule(IgnoreReason("range", f"asked for a part of the bytes by {shown}"))
+        return IgnoreReason("range", f"asked for a part of the bytes by {shown}"), False
     if name in PREFETCH_HEADERS or _HARMLESS_NAME.fullmatch(name):
         return None
     if name.endswith("method-override") or name == "x-http-method":
-        return _Rule(IgnoreReason("method", f"replaced the method by {shown}"))
+        return IgnoreReason("method", f"replaced the method by {shown}"), False
     if _IDENTITY_NAME.search(name):
         from_proxy = _ALWAYS_IDENTITY_NAME.search(name) is None
-        return _Rule(IgnoreReason("credentials", f"carried {shown}"), from_proxy)
+        return IgnoreReason("credentials", f"carried {shown}"), from_proxy
     if _PARTIAL_PAGE_NAME.fullmatch(name):
-        return _Rule(IgnoreReason("partial", f"asked for a part of the page by {shown}"))
+        return IgnoreReason("partial", f"asked for a part of the page by {shown}"), False
     return None
 
 
 @lru_cache(MAX_CACHED_NAMES)
 def _rule_for_environ_key(key: str) -> _Rule | None:
     is_identity = _IDENTITY_KEY.fullmatch(key) is not None
-    return _Rule(IgnoreReason("credentials", f"carried {key}"), from_proxy=True) if is_identity else None
+    return (IgnoreReason("credentials", f"carried {key}"), True) if is_identity else None
 
 
 def _applies(rule: _Rule, value: str) -> bool:
     value = value.strip()
-    return bool(value) and not (rule.from_proxy and value.lower() in _ANONYMOUS_VALUES)
+    return bool(value) and not (rule[1] and value.lower() in _ANONYMOUS_VALUES)
 
 
 def _is_service_mesh_workload(value: str) -> bool:

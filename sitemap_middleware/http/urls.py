@@ -215,11 +215,6 @@ def resolve_loc(site: Site, given: str) -> tuple[str, str]:
     return path.removeprefix(site.root) or "/", loc
 
 
-def toggle_trailing_slash(path: str) -> str:
-    """Add a trailing slash to a path, or remove it."""
-    return path[:-1] if path.endswith("/") else f"{path}/"
-
-
 def is_same_page(site: Site, loc: str, reference: str, request_host: str = "") -> bool:
     """Whether a URL in a page, such as its canonical link, is the URL of the page itself.
 

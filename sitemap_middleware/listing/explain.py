@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from ..evidence.page_verdict import Explanation, dropped_between, page_events
 from ..exceptions import ValuesError
-from ..http.urls import LOC_LENGTH_REASON, UNREACHABLE_REASON, loc_of, quote_path, toggle_trailing_slash
+from ..http.urls import LOC_LENGTH_REASON, UNREACHABLE_REASON, loc_of, quote_path
 from ..models import Route
 from ..options.patterns import Pattern
 from .candidates import Candidate, SiteSnapshot, is_linked, stored_candidates, stored_links
@@ -129,7 +129,7 @@ def _no_candidate_reason(
         return f"its route {route.path} is learned, but no visit has shown that it is a page"
     if matching is None and snapshot.table.has_explicit_route(path):
         return f"the app has a route of this path for other hosts, and none that answers on {snapshot.site.host}"
-    variant = toggle_trailing_slash(path)
+    variant = path[:-1] if path.endswith("/") else f"{path}/"
     other = None if matching is not None else snapshot.table.find_route(snapshot.site, variant)
     if other is not None and entries.policy.exclusion(other, variant) is None:
         # Whether it answers with a page is not known here.

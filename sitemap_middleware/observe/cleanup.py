@@ -9,8 +9,9 @@ from ..evidence.dates import SECONDS_PER_DAY
 from ..evidence.page_verdict import is_listable
 from ..listing.candidates import equal_pages_of_part
 from ..models import Page, Site, StoreKey
-from ..stores.base import UNLEARNED_PART, Store
-from ..util import BoundedCache, WorkerId
+from ..stores.base import UNLEARNED_PART
+from ..stores.breaker import GuardedStore
+from ..util import BoundedCache
 
 CLEANUP_INTERVAL_SECONDS: Final = 60 * 60
 """Seconds between two deletions of a site's pages."""
@@ -22,10 +23,9 @@ MAX_SITES: Final = 2000
 class Cleaner:
     """Deletes learned pages of all sites."""
 
-    def __init__(self, store: Store, max_age_days: int) -> None:
+    def __init__(self, store: GuardedStore, max_age_days: int) -> None:
         self._store = store
         self._max_age_seconds = max_age_days * SECONDS_PER_DAY
-        self._worker_id = WorkerId()
         self._cleaned_up_at = BoundedCache[StoreKey, float](MAX_SITES)
         self._full = set[StoreKey]()
         """The sites with new pages that were refused since the last cleanup."""
@@ -44,7 +44,7 @@ class Cleaner:
         if key in self._full:
             self._full.discard(key)
             self._delete(site, lambda pages: equal_pages_of_part(self._store, site, pages))
-        if self._store.lease(key, "forget", self._worker_id.name, CLEANUP_INTERVAL_SECONDS):
+        if self._store.take(key, "forget", CLEANUP_INTERVAL_SECONDS):
             self._delete(site, lambda pages: _outdated(pages, now - self._max_age_seconds, now - SECONDS_PER_DAY))
 
     def _delete(self, site: Site, choose: Callable[[list[Page]], Iterable[str]]) -> None:

@@ -25,8 +25,8 @@ from ..http.messages import (
 )
 from ..http.urls import quote_path
 from ..models import Site, StoreKey
-from ..stores.base import Store
-from ..util import BoundedCache, WorkerId, log, reset_after_fork, run_in_background
+from ..stores.breaker import GuardedStore
+from ..util import BoundedCache, log, reset_after_fork, run_in_background
 from .running_requests import MAX_PAUSE_SECONDS, Asked, Job, OwnRequest, Queue, RunningRequests
 
 FIRST_WAIT_SECONDS: Final = 2.0
@@ -92,7 +92,7 @@ class Prober:
 
     def __init__(
         self,
-        store: Store,
+        store: GuardedStore,
         clock: Callable[[], float],
         observe: Callable[[CapturedResponse], None],
         may_request: Callable[[Site, str], bool],
@@ -102,7 +102,6 @@ class Prober:
         self._clock = clock
         self._observe = observe
         self.may_request = may_request
-        self._worker_id = WorkerId()
         self._failures = BoundedCache[tuple[StoreKey, str], _Failure](MAX_WAITING_PAGES)
         self.reset_after_fork()
         reset_after_fork(self)
@@ -251,7 +250,7 @@ class Prober:
         `of` tells holders within this process apart.
         """
         try:
-            return self._store.lease(site.store_key, name, self._worker_id.name + of, seconds)
+            return self._store.take(site.store_key, name, seconds, of)
         except StoreError as error:
             log.debug("pages are not requested: %s", error)
             return False

@@ -14,14 +14,15 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import blake2b
 from typing import Final
 
 from ..exceptions import OptionError, StoreError
 from ..http.urls import MAX_LOC_CHARS, quote_path
 from ..models import Site, StoreKey
-from ..stores.base import Store
-from ..util import WorkerId, is_on_event_loop, log, reset_after_fork
+from ..stores.breaker import GuardedStore
+from ..util import is_on_event_loop, log, reset_after_fork
 
 WAIT_SECONDS: Final = 1.0
 """Seconds that `refresh` waits for the store, at most."""
@@ -75,7 +76,7 @@ class Refresher:
 
     def __init__(
         self,
-        store: Store,
+        store: GuardedStore,
         scope: str,
         clock: Callable[[], float],
         *,
@@ -92,7 +93,6 @@ class Refresher:
         self._clock = clock
         self._sections_of = sections_of
         self._wake = wake
-        self._worker_id = WorkerId()
         self._latest = RefreshMarks()
         self._done = set[str]()
         """Tokens that this process has dealt with."""
@@ -180,7 +180,7 @@ class Refresher:
             self._done.clear()
         self._done.add(key)
         try:
-            return self._store.lease(site.store_key, f"refresh {token}", self._worker_id.name, MARK_SECONDS)
+            return self._store.take(site.store_key, f"refresh {token}", MARK_SECONDS)
         except StoreError:
             self._done.discard(key)
             return False
@@ -195,9 +195,9 @@ class Refresher:
     def _save(self, pending: Collection[tuple[str | None, bool]]) -> None:
         """Save marks. If other processes do so at the same time, each waits for its turn, but not for long."""
         # A holder may take its lease twice, so each thread is one of its own.
-        holder = f"{self._worker_id.name}/{threading.get_ident()}"
+        take = partial(self._store.take, _OWNER, self._some, of=f"/{threading.get_ident()}")
         for _ in range(10):
-            if has_turn := self._store.lease(_OWNER, self._some, holder, _LEASE_SECONDS):
+            if has_turn := take(_LEASE_SECONDS):
                 break
             time.sleep(0.02)
         try:
@@ -217,7 +217,7 @@ class Refresher:
                 records[self._changed] = json.dumps(dict(latest)).encode()
             self._store.save(_OWNER, records)
         finally:
-            self._store.lease(_OWNER, self._some, holder, 0)
+            take(0)
 
 
 def _parsed(record: bytes | None) -> dict[str, dict[str, str]]:

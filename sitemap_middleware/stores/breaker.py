@@ -12,12 +12,13 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from secrets import token_hex
 from typing import Any, Final
 
 from ..evidence.dates import CLOCK_SKEW_SECONDS, w3c_from_timestamp
 from ..exceptions import StoreError
-from ..util import WarnOnce, log
-from .base import STORE_METHODS, Store
+from ..util import WarnOnce, log, reset_after_fork
+from .base import STORE_METHODS, Owner, Store
 
 BACKOFF_FACTOR: Final = 10
 """The pause after a failed call, as a multiple of the call's duration."""
@@ -66,6 +67,16 @@ class GuardedStore(Store):
         self._offset = 0.0
         self._measured_at = -float(MEASUREMENT_SECONDS)
         self._warn_once = WarnOnce()
+        self.reset_after_fork()
+        reset_after_fork(self)
+
+    def reset_after_fork(self) -> None:
+        """In a forked child: leases are taken in another name, which no process of any machine has."""
+        self._worker = token_hex(8)
+
+    def take(self, owner: Owner, name: str, seconds: int, of: str = "") -> bool:
+        """Take, extend or with 0 seconds end a lease in the name of this worker; `of` tells holders in it apart."""
+        return self.lease(owner, name, self._worker + of, seconds)
 
     def _call(self, name: str, *args: Any, **kwargs: Any) -> Any:
         began, outage = self._clock(), self._outages.get(name)

@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Generator, Mapping
 from typing import Any, ClassVar, Final, TypeVar
 from urllib.parse import parse_qsl
 
 import psycopg
 from psycopg import conninfo
 
-from ..exceptions import StoreError
-from ..http.urls import hide_passwords, without_password
+from ..http.urls import without_password
 from .base import SCHEMA_VERSION
-from .sql import Cursor, SqlStore
+from .sql import SqlStore
 
 Result = TypeVar("Result")
 
@@ -78,7 +77,7 @@ class PostgreSQLStore(SqlStore):
 
     def __init__(self, url: str, *, create: bool = True) -> None:
         super().__init__()
-        self._url = url
+        self.url: str = url
         self._create = create
         self.name: str = without_password(url)
         base, mark, options = url.partition("?")
@@ -97,13 +96,7 @@ class PostgreSQLStore(SqlStore):
 
     def open_readonly(self) -> PostgreSQLStore:
         """Another store of this URL, which does not create the schema: its calls fail instead."""
-        return PostgreSQLStore(self._url, create=False)
-
-    def _run(self, work: Callable[[Cursor], Result], *, write: bool = False) -> Result:
-        try:
-            return super()._run(work, write=write)
-        except StoreError as error:
-            raise StoreError(hide_passwords(" ".join(str(error).split()), self._url)) from None
+        return PostgreSQLStore(self.url, create=False)
 
     def connect(self) -> _Connection:
         connection = _Connection.connect(

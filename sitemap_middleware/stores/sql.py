@@ -22,6 +22,7 @@ from operator import attrgetter
 from typing import Any, ClassVar, Final, TypeVar
 
 from ..exceptions import StoreError
+from ..http.urls import hide_passwords
 from ..models import Page, PageLimits, StoreKey
 from ..util import ForkSafeLock, in_pieces, reset_after_fork
 from .base import (
@@ -73,6 +74,8 @@ class SqlStore(ABC):
 
     name: str
     """How messages name the store."""
+    url: str = ""
+    """Its URL, whose passwords a driver may quote in its messages."""
 
     placeholder: ClassVar[str] = "?"
     types: ClassVar[Mapping[str, str]] = {"text": "TEXT", "path": "TEXT", "bytes": "BLOB"}
@@ -210,7 +213,8 @@ class SqlStore(ABC):
         except StoreError:
             raise
         except Exception as error:  # damaged data can raise anything
-            raise StoreError(f"the store {self.name} does not work now: {error}") from error
+            message = hide_passwords(" ".join(str(error).split()), self.url)
+            raise StoreError(f"the store {self.name} does not work now: {message}") from None
 
     @contextmanager
     def _turn(self) -> Iterator[None]:

@@ -17,6 +17,7 @@ from sitemap_middleware.models import Page, PageLimits, Site, StoreKey
 from sitemap_middleware.observe.cleanup import Cleaner
 from sitemap_middleware.stores import open_store
 from sitemap_middleware.stores.base import MAX_LEASE_SECONDS, PART_PAGES, UNLIMITED, Store
+from sitemap_middleware.stores.breaker import GuardedStore
 from sitemap_middleware.stores.stored_sites import open_readonly, stored_sites
 
 from ..support import mariadb, postgres
@@ -175,7 +176,8 @@ def test_pages_not_seen_are_forgotten_unless_others_name_them(store: Store) -> N
         learned("/gone", last_seen=50, status=404),
         learned("/gone/lately", last_seen=90_000, status=404),
     )
-    cleaner, site, days = Cleaner(store, 2), Site("https", "example.com"), 24 * 60 * 60
+    guarded: Any = GuardedStore(store, time.time)  # type: ignore[abstract]
+    cleaner, site, days = Cleaner(guarded, 2), Site("https", "example.com"), 24 * 60 * 60
     cleaner.clean_up(site, 10 + 2 * days, is_full=False)
     assert everything(store) == {0: ["/named"], 1: ["/gone/lately", "/new"]}
     assert store.parts(SITE)[1].version == store.version(SITE)

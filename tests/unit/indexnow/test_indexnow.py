@@ -289,7 +289,7 @@ def test_a_worker_that_lost_its_turn_saves_nothing() -> None:
         base, take = BaseURL(site.base), site.engine.take
 
         def answer(message: dict[str, Any]) -> tuple[int, str, dict[str, str]]:
-            store.lease(base, "indexnow", site.app.service.indexnow._worker_id.name, 0)
+            site.app.service.indexnow.store.take(base, "indexnow", 0)
             assert store.lease(base, "indexnow", "another worker", 60)
             store.save(base, {"indexnow": b"what it saved"})
             return take(message)
