@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
-from anyio import CancelScope, Event, current_time, move_on_after
+from anyio import CancelScope, Event, current_time
 from starlette.types import ASGIApp, Message, Scope
 
 from ..http.messages import (
@@ -27,9 +27,6 @@ from .event_loop_and_threads import start_task
 
 if TYPE_CHECKING:
     from .asgi import ASGIMiddleware
-
-CLEANUP_TIMEOUT_SECONDS: Final = 0.1
-"""Seconds that a complete response waits for the app to close its files. Else they may stay open."""
 
 _CONNECTION_KEYS: Final = ("asgi", "http_version", "scheme", "server", "app")
 """The keys of a scope that are about the connection or the app rather than the one request."""
@@ -84,23 +81,15 @@ class ASGIRequest(Request):
 
 
 async def request_app(app: ASGIApp, scope: Scope, future: Future[Response | None]) -> None:
-    """Call the app, with a deadline, and set the result of the future when the app has returned.
+    """Call the app, with a deadline, and set the result of the future when the response is complete.
 
-    What the app does after its response, in background tasks, has no deadline. The
-    result waits for these only for `CLEANUP_TIMEOUT_SECONDS`.
+    What the app does after its response, in background tasks, has no deadline, and nobody waits for it.
     """
     deadline = CancelScope(deadline=current_time() + PAGE_TIMEOUT_SECONDS)
-    has_returned = Event()
-
-    async def set_result() -> None:
-        with move_on_after(CLEANUP_TIMEOUT_SECONDS):
-            await has_returned.wait()
-        if not future.done():
-            future.set_result(collector.response())
 
     def on_complete() -> None:
         deadline.deadline = math.inf
-        start_task(set_result)
+        future.set_result(collector.response())
 
     collector = ResponseCollector(MAX_PROBE_BYTES, on_endless=deadline.cancel, on_complete=on_complete)
     failure: Exception = RuntimeError("the app did not answer")
@@ -112,15 +101,11 @@ async def request_app(app: ASGIApp, scope: Scope, future: Future[Response | None
     except BaseException as error:  # Trio ends if a system task raises; a cancelled task of asyncio ends here anyway
         failure = as_exception(error)
     finally:
-        has_returned.set()
-        if future.done():
-            pass
-        elif collector.is_complete:
-            future.set_result(collector.response())
-        elif deadline.cancel_called:
-            future.set_result(truncated_response(collector.response(), too_long=collector.is_too_long))
-        else:
-            future.set_exception(failure)
+        if not future.done():
+            if deadline.cancel_called:
+                future.set_result(truncated_response(collector.response(), too_long=collector.is_too_long))
+            else:
+                future.set_exception(failure)
 
 
 def decoded_headers(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[str, str]]:
@@ -166,11 +151,6 @@ class ResponseCollector:
             elif not message.get("more_body", False) and not self._completed.is_set():
                 self._completed.set()
                 self.on_complete()
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether the app has sent the whole response."""
-        return self._completed.is_set()
 
     @property
     def is_too_long(self) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from ..exceptions import StoreError
 from ..http.messages import Request
@@ -68,10 +68,8 @@ class SiteSitemap(SavedParts):
         """The parts of the site in the store, as they were last read."""
         self.parts: dict[str, Part] = {}
         """What was rendered last of each part, by its name."""
-        self.jobs: dict[str, Future[None]] = {}
-        """What is rendered in the background, by the kind of the parts."""
-        self.linking: Future[tuple[Part, bool]] | None = None
-        """The last linking of versions in other languages."""
+        self.jobs: dict[str, Future[Any]] = {}
+        """What is done in the background: rendering, by the kind of the parts, and linking versions."""
         self.failing: dict[str, str] = {}
         """Why providers fail, by the name of the part. Each was logged, and costs the site its own pages only."""
         self.values_age = 0.0
@@ -389,13 +387,13 @@ class Publisher:
         It is made in the background, as it takes long on a large site. If it is not done soon, the parts are sent as
         they are, without links; if there are earlier ones with links, it raises `BeingGenerated`.
         """
-        job, is_new = sitemap.linking, False
+        job, is_new = sitemap.jobs.get("links"), False
         if job is None or job.done():
             x_default, at_once = self.options.x_default, request.is_of_test
             may_be_named = partial(self._may_be_named, snapshot)
             work = partial(sitemap.link, parts, x_default, may_be_named, at_once=at_once)
-            job, is_new = begin(work), True
-            sitemap.linking = job
+            job = sitemap.jobs["links"] = begin(work)
+            is_new = True
         wait((job,), FIRST_WAIT_SECONDS)
         if not job.done():
             if sitemap.is_linked:
@@ -430,7 +428,7 @@ class Publisher:
         """
         if self._closing.is_set():  # the app goes on; what ran before must end all the same
             self._closing = threading.Event()
-        waited: list[Future[None]] = []
+        waited: list[Future[Any]] = []
         for kind in ("values", "learned"):
             sources = [source for source in due if source.kind == kind]
             if not sources:

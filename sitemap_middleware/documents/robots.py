@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final, NamedTuple
 
 from ..evidence.response_headers import ResponseHeaders
@@ -147,7 +148,9 @@ class RobotsTxt:
             is_new = before is None or text != before.text
             rules = RobotsRules(text) if is_new else before
             if is_new or self._options.indexnow is not False:
-                self._save(site, text, now)
+                with suppress(StoreError):  # the circuit breaker has logged it
+                    record = f"{now}\n{text}".encode("utf-8", "replace")
+                    self._store.save(site.base_url, {_RECORD_NAME: record})
             return _CachedRules(rules, now, self._options.max_age, mark, has_file)
         rules = before
         if rules is None and (saved := _load(site, self._store)) is not None:
@@ -196,12 +199,6 @@ class RobotsTxt:
             return None
         return answer
 
-    def _save(self, site: Site, text: str, read_at: float) -> None:
-        try:
-            self._store.save(site.base_url, {_RECORD_NAME: f"{read_at}\n{text}".encode("utf-8", "replace")})
-        except StoreError as error:
-            log.debug("the rules of robots.txt were not saved: %s", error)
-
     # What visitors get
 
     def respond(
@@ -249,13 +246,11 @@ class RobotsTxt:
 
 def _load(site: Site, store: Store) -> tuple[RobotsRules, float] | None:
     """The rules in a store, and when they were read; None if there are none, or they cannot be read."""
-    try:
+    with suppress(StoreError, ValueError):
         record = store.load(site.base_url, [_RECORD_NAME]).get(_RECORD_NAME)
         read_at, _, text = (record or b"").decode().partition("\n")
         return None if record is None else (RobotsRules(text), float(read_at))
-    except (StoreError, ValueError) as error:
-        log.debug("no rules of robots.txt could be loaded: %s", error)
-        return None
+    return None
 
 
 def _decompressed(answer: Response) -> bytes | None:
