@@ -24,8 +24,7 @@ from ..observe.tracker import Exchange, guarded
 from ..report.request_handler import ReportHandler
 from ..routing.framework_detection import remember_middleware
 from ..service import SitemapService
-from .asgi_client import ASGIRequest, decoded_headers
-from .event_loop_and_threads import collect_on_loop, loop_caller, thread_limiter
+from .asgi_client import ASGIRequest, collect_on_loop, decoded_headers, loop_caller, thread_limiter
 
 MAX_HANGING_REQUESTS: Final = 4
 """AnyIO threads on which our requests to the app may hang. The app has forty of them."""

@@ -22,8 +22,7 @@ from ..exceptions import SitemapError
 from ..http.messages import PROBE_USER_AGENT, WAIT_SECONDS_KEY, AsyncCollector, Response
 from ..models import Site
 from ..util import is_on_event_loop
-from .asgi_client import ResponseCollector
-from .event_loop_and_threads import collect_on_loop
+from .asgi_client import ResponseCollector, collect_on_loop
 
 MAX_WAIT_SECONDS: Final = 600.0
 """Seconds for which the middleware may request pages of the app before it responds."""

@@ -22,7 +22,7 @@ from django.http import HttpRequest, HttpResponse, parse_cookie
 
 from .. import middleware as core
 from ..adapters.asgi import ASGIExchange
-from ..adapters.event_loop_and_threads import thread_limiter
+from ..adapters.asgi_client import thread_limiter
 from ..adapters.wsgi import ObservedBody, WSGIExchange, observed_body
 from ..adapters.wsgi_client import wsgi_text
 from ..http.messages import NOINDEX_HEADER, TEST_CLIENT_WAIT_SECONDS, WAIT_SECONDS_KEY, Request, Response
