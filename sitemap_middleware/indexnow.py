@@ -318,20 +318,15 @@ class IndexNow:
         if self._is_stopped or 0 <= now - self._woken_at < TICK_SECONDS:
             return
         self._woken_at = now
-        run_in_background(self._run_unless_running)
+        run_in_background(partial(self.run, waits=False))
 
-    def _run_unless_running(self) -> None:
-        if self._lock.acquire(0):
+    def run(self, *, waits: bool = True) -> None:
+        """Send what is due, in this thread. While another thread does, wait for it, or leave it to that."""
+        if not self._is_stopped and self._lock.acquire(-1 if waits else 0):
             try:
                 self._run()
             finally:
                 self._lock.release()
-
-    def run(self) -> None:
-        """Send what is due, in this thread."""
-        if not self._is_stopped:
-            with self._lock:
-                self._run()
 
     def _run(self) -> None:
         try:

@@ -38,7 +38,7 @@ from .extended_entries import NO_SOURCES, extended, shown_extensions
 from .policy import EvaluationContext, ListingPolicy
 from .provider_items import ProviderReport, describe_error
 from .provider_reader import MAX_ENUMERATIONS, Providers
-from .site_signals_cache import Parts, SiteSignalsCache
+from .site_signals_cache import MAX_CACHED_SITES, CachedSiteSignals, Parts, latest_signals
 
 HOME, HUB, ARTICLE, OTHER, HOUSEKEEPING = 1.0, 0.8, 0.6, 0.5, 0.3
 """Derived priorities: home page, pages with others below them, with parameters, other pages, legal and account pages.
@@ -61,14 +61,14 @@ class EntryBuilder:
         self._options = options
         self._reads_pages = options.images > 0 or options.alternates
         self._providers = providers
-        self._site_signals = SiteSignalsCache()
+        self._site_signals = BoundedCache[str, CachedSiteSignals](MAX_CACHED_SITES)
         self._skipped = BoundedCache[tuple[str, str], int](MAX_ENUMERATIONS)
         """By base URL and provider: items left out of the latest enumeration."""
         self._warn_once = WarnOnce()
 
     def evaluation_context(self, snapshot: SiteSnapshot, parts: Parts, version: int) -> EvaluationContext:
-        """Add to a snapshot what the evaluation of its candidates depends on. For arguments see `SiteSignalsCache`."""
-        signals = self._site_signals.get(snapshot, parts, version)
+        """Add to a snapshot what the evaluation of its candidates depends on. For arguments see `latest_signals`."""
+        signals = latest_signals(self._site_signals, snapshot, parts, version)
         hubs = _hub_paths(snapshot.table.routes) if self._options.priority == "auto" else frozenset[str]()
         providers = self._listed_providers(snapshot)
         return EvaluationContext(snapshot, signals, hubs, self._settings_digest(snapshot), providers)

@@ -52,24 +52,20 @@ class CachedSiteSignals:
         return self.compute()
 
 
-class SiteSignalsCache:
-    """The site signals of every site."""
-
-    def __init__(self) -> None:
-        self._cached = BoundedCache[str, CachedSiteSignals](MAX_CACHED_SITES)
-
-    def get(self, snapshot: SiteSnapshot, parts: Parts, version: int) -> CachedSiteSignals:
-        """The signals of a site; `version` is that of its pages in the store."""
-        is_large = sum(state.pages for state in parts.values()) > SAMPLE_PAGES
-        read_at = snapshot.now - snapshot.now % LEARNING_INTERVAL_SECONDS if is_large else 0
-        routes = snapshot.table.static(snapshot.site)
-        files = [(route.path, route.last_modified) for route in routes if route.last_modified is not None]
-        digest = blake2b(repr((read_at or version, files)).encode(), digest_size=8).hexdigest()
-        known = self._cached.get(snapshot.site.base_url)
-        if known is None or known.digest != digest:
-            known = CachedSiteSignals(digest, partial(_computed, snapshot, parts, files, read_at))
-            self._cached.put(snapshot.site.base_url, known)
-        return known
+def latest_signals(
+    cached: BoundedCache[str, CachedSiteSignals], snapshot: SiteSnapshot, parts: Parts, version: int
+) -> CachedSiteSignals:
+    """The signals of a site, from a cache by base URL; `version` is that of its pages in the store."""
+    is_large = sum(state.pages for state in parts.values()) > SAMPLE_PAGES
+    read_at = snapshot.now - snapshot.now % LEARNING_INTERVAL_SECONDS if is_large else 0
+    routes = snapshot.table.static(snapshot.site)
+    files = [(route.path, route.last_modified) for route in routes if route.last_modified is not None]
+    digest = blake2b(repr((read_at or version, files)).encode(), digest_size=8).hexdigest()
+    known = cached.get(snapshot.site.base_url)
+    if known is None or known.digest != digest:
+        known = CachedSiteSignals(digest, partial(_computed, snapshot, parts, files, read_at))
+        cached.put(snapshot.site.base_url, known)
+    return known
 
 
 def _computed(snapshot: SiteSnapshot, parts: Parts, files: Sequence[tuple[str, int]], read_at: int) -> SiteSignals:
