@@ -181,7 +181,7 @@ def unmatched_patterns(options: Options, table: RouteTable) -> Iterator[tuple[st
     begins = {template.prefix.rstrip("/"): template.text for template in reversed(templates[:5000])}
     for option, patterns in (("exclude", options.exclude), ("include", options.include), ("learn", options.learn)):
         for pattern in patterns:
-            if any(patterns.matches_with(pattern, path) for path in paths) or _may_match(pattern, templates):
+            if any(map(pattern.matches, paths)) or _may_match(pattern, templates):
                 continue
             close = get_close_matches(pattern.prefix.rstrip("/"), [*begins], n=1, cutoff=0.75)
             nearest = begins[close[0]] if close else None

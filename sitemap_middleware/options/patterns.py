@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from typing import Final
 
 _TOKEN: Final = re.compile(
@@ -36,8 +36,10 @@ _BRACKET: Final = re.compile(r"[<>{}]")
 class Pattern:
     """One pattern: which paths it matches, and whether pages may be learned by it."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *, include_parent: bool = False) -> None:
+        """`include_parent`: whether a pattern that ends with "/*" matches the path before that, too."""
         self.text: str = text
+        self._include_parent = include_parent and text.endswith("/*")
         self.is_readable: bool = not _BRACKET.search(_TOKEN.sub("", text))
         """False if it has a bracket that does not delimit a parameter."""
         pieces: list[str] = []
@@ -84,7 +86,9 @@ class Pattern:
 
     def matches(self, path: str) -> bool:
         """Whether a decoded path matches. ``*`` matches any characters, slashes included."""
-        return path == self.text if self._matches is None else self._matches(path) is not None
+        if self._matches is None:
+            return path == self.text
+        return self._matches(path) is not None or (self._include_parent and self._matches(f"{path}/") is not None)
 
     def writes(self, path: str) -> bool:
         """Whether a decoded path matches, and has its parameters as a router writes them."""
@@ -94,29 +98,11 @@ class Pattern:
         return all(is_spelling(text) for is_spelling, text in zip(self._spellings, found.groups(), strict=True))
 
 
-class Patterns:
+class Patterns(tuple[Pattern, ...]):
     """The patterns of one option."""
 
-    def __init__(self, texts: Iterable[str] = (), *, include_parent: bool = False) -> None:
-        """`include_parent`: whether a pattern that ends with "/*" matches the path before that, too."""
-        self._patterns = tuple(Pattern(text) for text in texts)
-        self._include_parent = include_parent
-
-    def __bool__(self) -> bool:
-        return bool(self._patterns)
-
-    def __iter__(self) -> Iterator[Pattern]:
-        return iter(self._patterns)
+    __slots__ = ()
 
     def find(self, path: str, template: str | None = None) -> Pattern | None:
         """The first pattern that matches a decoded path, or equals the template of its route."""
-        for pattern in self._patterns:
-            if pattern.text == template or self.matches_with(pattern, path):
-                return pattern
-        return None
-
-    def matches_with(self, pattern: Pattern, path: str) -> bool:
-        """Whether one of these patterns matches a decoded path."""
-        return pattern.matches(path) or (
-            self._include_parent and pattern.text.endswith("/*") and pattern.matches(f"{path}/")
-        )
+        return next((pattern for pattern in self if pattern.text == template or pattern.matches(path)), None)

@@ -25,7 +25,7 @@ from ..protocol.value_checks import (
     validate_section,
 )
 from .entry import checked_values
-from .patterns import Patterns
+from .patterns import Pattern, Patterns
 from .sources import CONSTRUCTOR_NAME, FLAG_WORDS, Option, Setting
 
 HIDING_WORDS: Final = ("disallow", "noindex")
@@ -221,7 +221,7 @@ def _is_sitemap_path(path: str) -> bool:
 
 
 def _patterns(setting: Setting) -> Patterns:
-    patterns = Patterns(setting.value, include_parent=setting.name == "exclude")
+    patterns = Patterns(Pattern(text, include_parent=setting.name == "exclude") for text in setting.value)
     for pattern in patterns:
         if not pattern.text.startswith(("/", "*")):
             raise OptionError(

@@ -80,8 +80,8 @@ def test_a_catch_all_is_known_as_one(text: str, wide: bool) -> None:
 
 def test_a_pattern_is_found_by_the_template_of_the_route_too() -> None:
     template = "/posts/<int(min=1):page>"
-    assert Patterns([template]).find("/somewhere/else", template) is not None
-    assert Patterns([template]).find("/somewhere/else", "/posts/<int:page>") is None
+    assert Patterns([Pattern(template)]).find("/somewhere/else", template) is not None
+    assert Patterns([Pattern(template)]).find("/somewhere/else", "/posts/<int:page>") is None
     assert Patterns().find("/", "/") is None
 
 
