@@ -29,11 +29,10 @@ from .http.robots_parser import ROBOTS_PATH
 from .indexnow import IndexNow
 from .listing.candidates import SiteSnapshot
 from .listing.entries import EntryBuilder
-from .listing.evaluated_urls import EvaluatedUrl, PageChange, evaluated_urls
 from .listing.explain import explain
 from .listing.policy import ROBOTS_TXT_REASON, EvaluationContext, ListingPolicy
 from .listing.provider_reader import Providers
-from .listing.route_report import RouteReport, route_report
+from .listing.reports import EvaluatedUrl, PageChange, RouteReport, evaluated_urls, route_report
 from .models import Site
 from .observe.buffer import SHUTDOWN_TIMEOUT_SECONDS, ResponseBuffer
 from .observe.ingest import Ingester

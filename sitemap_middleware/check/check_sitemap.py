@@ -17,7 +17,7 @@ from typing import Any, Final
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from ..exceptions import SitemapError
-from ..listing.evaluated_urls import EvaluatedUrl
+from ..listing.reports import EvaluatedUrl
 from .clients import Client, Failure, Response
 from .document import Document
 from .findings import RULES, Finding, Problem, Severity, quoted

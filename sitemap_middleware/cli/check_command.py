@@ -23,7 +23,7 @@ from ..check.output import as_sarif, by_rule, summary, text_lines
 from ..check.run import DEFAULT_LIMIT, DEFAULT_MAX_DOCUMENTS, SAMPLE_PAGES, Pages, Run, Settings
 from ..check.values import check_loc
 from ..http.urls import parse_base_url
-from ..listing.evaluated_urls import EvaluatedUrl
+from ..listing.reports import EvaluatedUrl
 from ..stores.default import only_existing_files
 from . import terminal
 from .app_loader import is_app_name

@@ -10,7 +10,7 @@ import pytest
 from sitemap_middleware.check.check_sitemap import check_coverage
 from sitemap_middleware.check.findings import FAMILIES
 from sitemap_middleware.check.run import SAMPLE_PAGES, Pages, Run, Settings
-from sitemap_middleware.listing.evaluated_urls import EvaluatedUrl
+from sitemap_middleware.listing.reports import EvaluatedUrl
 
 from .web_site import NAMESPACE, Reply, WebSite, check_url, codes, served, xml
 
