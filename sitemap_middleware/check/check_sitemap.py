@@ -24,7 +24,7 @@ from .findings import RULES, Finding, Problem, Severity, quoted
 from .pages import PageChecks, check_site_robots
 from .reader import MAX_BYTES
 from .run import ListedDocument, Pages, Run, Settings
-from .values import check_loc, resolved
+from .values import check_loc, resolved, without_credentials
 
 BROWSER: Final = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 
@@ -230,14 +230,14 @@ def sitemap_urls(target: str) -> list[str]:
         from .web_client import WebClient  # needs httpx
 
         async with WebClient(target) as client:
-            return await check_sitemap(ClientSource(target, client, time.time()), Settings())
+            return await check_sitemap(ClientSource(name, client, time.time()), Settings())
 
-    is_url = target.startswith(("http://", "https://"))
+    name, is_url = without_credentials(target), target.startswith(("http://", "https://"))
     result = asyncio.run(of_web() if is_url else check_sitemap(FileSource(Path(target)), Settings()))
     if not result.is_complete:
         errors = [finding for finding in result.findings if finding.rule.severity is Severity.ERROR]
         reason = f"{errors[-1].document}: {errors[-1].text}" if errors else "it names what cannot be read"
-        raise SitemapError(f"{target} was not read to its end: {reason}")
+        raise SitemapError(f"{name} was not read to its end: {reason}")
     return [url.loc for url in result.urls]
 
 

@@ -161,6 +161,11 @@ def _one_spelling(encoded: re.Match[str]) -> str:
     return char if char in _UNRESERVED else encoded[0].upper()
 
 
+def without_credentials(url: str) -> str:
+    """A URL without the user name and the password before its host."""
+    return re.sub(r"(?<=://)[^/?#]*@", "", url, count=1)
+
+
 def resolved(base: str, reference: str) -> str:
     """A URL that may be relative, resolved (RFC 3986, section 5). Returned as it is if it is not a URL."""
     try:

@@ -15,7 +15,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from typing import Final, Self
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import unquote, urljoin, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import httpx
@@ -55,7 +55,8 @@ class _Host:
 class WebClient:
     """A client for one run. It is an async context manager.
 
-    Hosts of the local network are requested only if that of `named`, the URL that the user gave, is one of them.
+    Hosts of the local network are requested only if that of `named`, the URL that the user gave, is one of them. Its
+    credentials are sent to its own origin only.
     """
 
     def __init__(
@@ -67,6 +68,8 @@ class WebClient:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._named = named
+        user = urlsplit(named)
+        self._auth = httpx.BasicAuth(unquote(user.username), unquote(user.password or "")) if user.username else None
         self._allow_local = False
         self._obey_robots = obey_robots
         self._clock = clock
@@ -153,7 +156,8 @@ class WebClient:
                 if not self._allow_local and not _is_proxied(url) and await _is_local(url, any):
                     reason = f"{urlsplit(url).hostname} is not on the web, but in the local network"
                     return Response(url, failure=Failure.LOCAL, reason=reason)
-                async with self._client.stream("GET", url, headers={"User-Agent": user_agent}) as answer:
+                auth = self._auth if _origin(url) == _origin(self._named) else None
+                async with self._client.stream("GET", url, headers={"User-Agent": user_agent}, auth=auth) as answer:
                     response.status = answer.status_code
                     response.headers = [(name.lower(), value) for name, value in answer.headers.multi_items()]
                     limit.reschedule(asyncio.get_running_loop().time() + DEADLINE_SECONDS)
@@ -167,6 +171,11 @@ class WebClient:
             response.failure, response.reason = _failure(error, response)
         response.body = bytes(body[:max_bytes])
         return response
+
+
+def _origin(url: str) -> tuple[str, str]:
+    loc = check_loc(url, is_page=False)
+    return loc.scheme, loc.host
 
 
 async def _is_local(url: str, which: Callable[[Iterable[bool]], bool]) -> bool:

@@ -21,7 +21,7 @@ from ..check.findings import FAMILIES, RULES, Severity, shortened
 from ..check.output import as_json as json_of
 from ..check.output import as_sarif, by_rule, summary, text_lines
 from ..check.run import DEFAULT_LIMIT, DEFAULT_MAX_DOCUMENTS, SAMPLE_PAGES, Pages, Run, Settings
-from ..check.values import check_loc
+from ..check.values import check_loc, without_credentials
 from ..http.urls import parse_base_url
 from ..listing.reports import EvaluatedUrl
 from ..stores.default import only_existing_files
@@ -269,10 +269,11 @@ def _opened(target: Any, mode: Pages, *, obey_robots: bool, base_url: str | None
 
         if base_url is not None:
             raise CommandError("--base-url is for a file or an app: the documents of a URL are requested there")
-        url = f"{scheme.lower()}://{rest}"
+        named = f"{scheme.lower()}://{rest}"
+        url = without_credentials(named)
         if not check_loc(url, is_page=False).host:
             raise CommandError(f"{url!r} is not a URL")
-        web = WebClient(url, obey_robots=obey_robots)
+        web = WebClient(named, obey_robots=obey_robots)
         yield ClientSource(url, web, time.time()), web, None
     elif (path := _path_of_documents(target)) is not None:
         location = f"{parse_base_url(base_url, '--base-url').base_url}/" if base_url else None

@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..check.check_sitemap import sitemap_urls
+from ..check.values import without_credentials
 from ..crawler_logs.crawl_report import CrawlReport, crawl_report
 from ..crawler_logs.crawlers import Identities
 from . import terminal
@@ -75,7 +76,8 @@ def crawlers(
         if not verify and report.figures["all_visits"] + report.figures["fake_visits"]:
             report.notes.append("nobody was asked whose the addresses are: --verify tells fake crawlers")
         if html:
-            terminal.write_page(html, "crawlers.html", {"report": report, "site": sitemap or host, "verified": verify})
+            site = without_credentials(sitemap or host or "")
+            terminal.write_page(html, "crawlers.html", {"report": report, "site": site, "verified": verify})
     if as_json:
         click.echo(report.as_json())
     elif not html:

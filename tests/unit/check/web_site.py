@@ -51,6 +51,7 @@ class WebSite:
         self.default = Reply(404)
         """The reply of all other paths."""
         self.requests: list[str] = []
+        self.credentials = set[str | None]()
         self.is_over = threading.Event()
 
     def add(self, path: str, *replies: Reply) -> None:
@@ -87,6 +88,7 @@ def xml(text: str) -> Reply:
 def served() -> Iterator[WebSite]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
+            site.credentials.add(self.headers["Authorization"])
             status, body, headers, length, seconds = site.reply(self.path, self.headers["User-Agent"])
             if not status:
                 self.close_connection = True

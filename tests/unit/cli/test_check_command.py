@@ -20,6 +20,7 @@ from starlette.responses import HTMLResponse
 from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware, sitemap
+from sitemap_middleware.check.check_sitemap import sitemap_urls
 from sitemap_middleware.check.findings import FAMILIES, RULES, Family
 from sitemap_middleware.cli.main import command, commands_for
 
@@ -235,6 +236,20 @@ def test_url_with_its_index() -> None:
     assert sampled.stdout.endswith("1 URL in 2 documents, 1 page requested: 1 error\n")
     gone = check(f"{site.origin}/sitemap.xml", "--json")
     assert (gone.exit_code, codes(gone)) == (1, ["fetch-failed"])
+
+
+def test_credentials_of_the_url_reach_its_origin_only_and_no_output(tmp_path: Path) -> None:
+    with served() as site, served() as other:
+        site.add("/sitemap.xml", xml(index(f"{site.origin}/a.xml")))
+        site.add("/a.xml", xml(urlset(f"{site.origin}/gone", f"{other.origin}/gone")))
+        url = site.origin.replace("//", "//seo:s3%40cret@")
+        files = [tmp_path / "check.html", tmp_path / "baseline.txt"]
+        options = ["--pages", "all", "--html", files[0], "--baseline", files[1]]
+        output = "".join(check(f"{url}/sitemap.xml", "--format", form, *options).output for form in ("json", "sarif"))
+        assert site.requests.count("/gone") == 2
+        assert sitemap_urls(f"{url}/sitemap.xml") == [f"{site.origin}/gone", f"{other.origin}/gone"]
+    assert (site.credentials, other.credentials) == ({"Basic c2VvOnMzQGNyZXQ="}, {None})
+    assert "s3" not in output + "".join(file.read_text("utf-8") for file in files)
 
 
 def test_url_without_httpx(monkeypatch: pytest.MonkeyPatch) -> None:
