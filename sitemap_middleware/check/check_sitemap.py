@@ -19,7 +19,7 @@ from urllib.parse import quote, unquote, urljoin, urlsplit
 from ..exceptions import SitemapError
 from ..listing.reports import EvaluatedUrl
 from .clients import Client, Failure, Response
-from .document import Document
+from .document import Document, check_index_date
 from .findings import RULES, Finding, Problem, Severity, quoted
 from .pages import PageChecks, check_site_robots
 from .reader import MAX_BYTES
@@ -56,7 +56,7 @@ class FileSource:
         self._location = location
         self._shown_folder = path if path.is_dir() else path.parent
         self._folder = self._shown_folder.resolve()
-        self._first = set[Path]()
+        self._first = dict[Path, str]()
 
     async def first_documents(self) -> list[tuple[str, str | None]]:
         """Return the path and the location of the file, or of those in the folder, but for compressed copies of others.
@@ -70,7 +70,7 @@ class FileSource:
         files = [file for file in found if file.suffix.lower() == ".xml" or file.with_suffix("") not in found]
         if not files:
             raise SitemapError(f"the folder {self._path} has no file *.xml or *.xml.gz: name the file to check")
-        self._first = {file.resolve() for file in files}
+        self._first = {file.resolve(): str(file) for file in files}
         base = self._location
         return [(str(file), urljoin(base, quote(file.name)) if base else None) for file in files]
 
@@ -79,9 +79,13 @@ class FileSource:
         file = self._find(listed.url) if listed.parent is not None else Path(listed.url)
         if file is None:
             text = f"no file of {self._shown_folder} is this sitemap, so it was not checked"
-            run.report(("index-not-all-read", text), listed.url)
+            run.report(("index-file-missing", text), listed.url)
             run.is_complete = False
-        elif listed.parent is None or file not in self._first:
+        elif listed.parent is not None and file in self._first:  # it was read before the index named it
+            check_index_date(run, run.named[self._first[file]], listed.index_latest)
+        else:
+            if listed.parent is not None:
+                listed.url = str(self._shown_folder / file.relative_to(self._folder))
             try:
                 with file.open("rb") as stream:
                     Document(run, listed, listed.location).check(stream)

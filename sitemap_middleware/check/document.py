@@ -59,7 +59,6 @@ class Document:
         """What it is, once that is known. Search engines take a feed as a sitemap of recent changes."""
         self._prefix = ""
         self._entries = self._articles = 0
-        self._newest: CheckedLastmod | None = None
         self._is_loop = False
         """Whether the document is an index that leads back to one that leads to it."""
         self._elsewhere: dict[Problem, tuple[int, str, Element]] = {}
@@ -174,10 +173,7 @@ class Document:
             self._add(("news-too-many", f"the document has {self._articles:,} articles"))
         for (code, text), (count, url, where) in self._elsewhere.items():
             self._add((code, f"{'a URL is' if count == 1 else f'{count:,} URLs are'} {text}"), where, url)
-        latest, newest = self._listed.index_latest, self._newest
-        if latest is not None and newest is not None and (newest.earliest or 0) > latest + _SLACK_SECONDS:
-            text = f"the index has an older date for this sitemap than {newest.text}, which is in it"
-            self._add(("lastmod-index-older", text))
+        check_index_date(self._run, self._listed, self._listed.index_latest)
 
     def _count(self, where: Element) -> None:
         """Count an entry."""
@@ -305,14 +301,21 @@ class Document:
         date = check_lastmod(element.text, self._run.now)
         if date.problem is not None:
             self._add(date.problem, element, url)
-        elif self._newest is None or (date.earliest or 0) > (self._newest.earliest or 0):
-            self._newest = date
+        elif self._listed.newest is None or (date.earliest or 0) > (self._listed.newest.earliest or 0):
+            self._listed.newest = date
         return date
 
     def _add(self, problem: Problem, where: Element | None = None, url: str = "") -> None:
         """Report a problem of a URL, or else of the document."""
         line, column = (where.line, where.column) if where is not None else (0, 0)
         self._run.report(problem, url or self._listed.url, self._listed.url, line, column)
+
+
+def check_index_date(run: Run, read: ListedDocument, latest: float | None) -> None:
+    """Compare the dates of a document that was read with the last moment that its date in an index may mean."""
+    if latest is not None and read.newest is not None and (read.newest.earliest or 0) > latest + _SLACK_SECONDS:
+        text = f"the index has an older date for this sitemap than {read.newest.text}, which is in it"
+        run.report(("lastmod-index-older", text), read.url)
 
 
 def _wrong_element(name: str) -> Problem:

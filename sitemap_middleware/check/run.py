@@ -12,7 +12,7 @@ from typing import Final
 from zlib import crc32
 
 from .findings import RULES, Finding, Problem, Severity, finding_key, shortened
-from .values import check_lastmod
+from .values import CheckedLastmod, check_lastmod
 
 DEFAULT_LIMIT: Final = 100
 DEFAULT_MAX_DOCUMENTS: Final = 5_000
@@ -41,11 +41,13 @@ class ListedDocument:
     """A document that is to be read."""
 
     url: str
-    """Its URL, or its path for the first one of files."""
+    """Its URL, or the path of a file that was found."""
     location: str | None
     parent: ListedDocument | None = None
     index_latest: float | None = None
     """The last moment that its date in the index may mean."""
+    newest: CheckedLastmod | None = None
+    """The latest date that was read in it."""
 
 
 @dataclass(slots=True, eq=False)

@@ -13,7 +13,7 @@ from sitemap_middleware.check.check_sitemap import FileSource, check_sitemap
 from sitemap_middleware.check.run import Settings
 from sitemap_middleware.exceptions import SitemapError
 
-from .test_rules import check
+from .test_rules import FAULTY, check
 from .web_site import NAMESPACE, index, urlset
 
 HOME = "<url><loc>https://example.com/</loc></url>"
@@ -100,7 +100,7 @@ def test_document_gives_its_codes(name: str, is_compressed: bool, tmp_path: Path
     body = content.encode() if isinstance(content, str) else content
     file = tmp_path / "sitemap.xml"
     file.write_bytes(gzip.compress(body) + b"\0\0" if is_compressed else body)
-    findings = check(file, "https://example.com/sitemap.xml", Settings({"index-not-all-read", "hreflang-not-listed"}))
+    findings = check(file, "https://example.com/sitemap.xml", Settings({"index-file-missing", "hreflang-not-listed"}))
     assert [finding.code for finding in findings] == codes
 
 
@@ -168,7 +168,7 @@ def test_file_that_cannot_be_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["%00", "a" * 300, "circle", "%F0%9F.xml"], ids=["null", "long", "circle", "bytes"])
 def test_index_that_names_what_no_file_can_be(name: str, tmp_path: Path) -> None:
     (tmp_path / "circle").symlink_to("circle")
-    assert "index-not-all-read" in codes_of(tmp_path / "index.xml", index(f"https://example.com/{name}").encode())
+    assert "index-file-missing" in codes_of(tmp_path / "index.xml", index(f"https://example.com/{name}").encode())
 
 
 TEXTS = {
@@ -216,6 +216,15 @@ def test_values_that_are_nearly_all_equal_are_told_of_a_document_or_of_all(tmp_p
     assert found_in(tmp_path) == [("lastmod-all-equal", "a.xml", "40 of 42 URLs have lastmod 2024-05-01")]
     (tmp_path / "b.xml").write_text(listed(dated(100, 30, "2024-05-01")))
     assert found_in(tmp_path) == [("lastmod-all-equal", tmp_path.name, "70 of 72 URLs have lastmod 2024-05-01")]
+
+
+@pytest.mark.parametrize("code", ["lastmod-index-older", "index-file-missing"])
+def test_folder_is_checked_like_its_index(code: str) -> None:
+    folder = FAULTY / code
+    assert [(found.code, found.document) for found in check(folder, "https://example.com/", Settings())] == [
+        (found.code, found.document)
+        for found in check(folder / "sitemap.xml", "https://example.com/sitemap.xml", Settings())
+    ]
 
 
 def test_of_two_schemes_each_url_of_the_rarer_one_is_named(tmp_path: Path) -> None:
