@@ -126,18 +126,18 @@ class ClientSource:
         """Request a document, and check the response and what it contains."""
         url = listed.url
         robots = await self._client.robots_txt(url)
-        is_forbidden = robots is not None and not robots.allows(url)
+        refusal = "" if robots is None or robots.allows(url) else robots.refusal
         response = await self._client.get(url, MAX_BYTES + 1)
         problem = response.problem("fetch", "the server") if response.status else _failure_problem(response)
         problems = [] if problem is None else [problem]
         if response.status in _REFUSALS and (await self._client.get(url, 0, BROWSER)).status == 200:
             problems = [("fetch-user-agent", f"the server answers {response.status}, and 200 to a browser")]
-        if response.failure is Failure.ROBOTS and is_forbidden:
+        if response.failure is Failure.ROBOTS and refusal:
             problems = []
         elif response.failure is Failure.ROBOTS and listed.parent is None:
             raise SitemapError(f"{response.reason}, though Google and Bing may: give --ignore-robots")
-        if is_forbidden:
-            problems.append(("fetch-robots", "robots.txt forbids crawlers to request the document"))
+        if refusal:
+            problems.append(("fetch-robots", refusal))
         if response.status == 200 and _coding(response) not in ("", "identity", "gzip", "x-gzip"):
             text = f"the response has Content-Encoding: {_coding(response)[:100]}"
             problems.append(("fetch-content-encoding", text))
@@ -210,7 +210,7 @@ async def check_sitemap(
             page_checks.report_orphans()
     if run.is_complete:
         _report_vanished(run, settings.earlier or (), source.name, reasons)
-    run.requested = [url.loc for url in chosen] if client is not None else []
+    run.chosen = [url.loc for url in chosen] if client is not None else []
     run.findings = _sorted(run)
     return run
 

@@ -105,10 +105,17 @@ class Robots:
         self.is_html = self.text.lstrip().startswith("<")
         self.is_too_large = len(body) > MAX_ROBOTS_BYTES
         self.forbids_all = response.status >= 500
-        """Whether crawlers request nothing of the host, as its rules cannot be read (RFC 9309, section 2.3.1.4)."""
+        """Whether crawlers request nothing of the host, as its rules cannot be read."""
         self._of_search_engines = RobotsRules(self.text)
         self._of_this_program = RobotsRules(self.text, PRODUCT)
         self.pause_seconds = self._of_this_program.crawl_delay()
+
+    @property
+    def refusal(self) -> str:
+        """Why it does not allow what it does not allow."""
+        if self.forbids_all:
+            return f"{self.url} answers {self.status}: crawlers then stay away from the host (RFC 9309, 2.3.1.4)"
+        return f"{self.url} forbids it"
 
     def allows(self, url: str) -> bool:
         """Whether search engines may request a URL of the host."""

@@ -49,12 +49,12 @@ def summary(result: Run) -> str:
     """Say how much was read, and how many findings there are."""
     found = ", ".join(_counted(number, severity) for severity, number in result.by_severity().items() if number)
     urls, documents = _counted(len(result.urls), "URL"), _counted(result.checked, "document")
-    requested = len(result.requested)
-    if requested < len(result.pages):
-        pages = f", {requested:,} of {_counted(len(result.pages), 'page')} requested (--pages all requests every page)"
-    else:
-        pages = f", {_counted(requested, 'page')} requested"
-    pages = pages if requested else ""
+    share = hint = ""
+    if result.requested < len(result.pages):
+        are_all_chosen = len(result.chosen) == len(result.pages)
+        hint = "the others are forbidden or out of reach" if are_all_chosen else "--pages all requests every page"
+        share, hint = f"{result.requested:,} of ", f" ({hint})"
+    pages = f", {share}{_counted(len(result.pages), 'page')} requested{hint}" if result.chosen else ""
     return f"{urls} in {documents}{pages}: {found or 'nothing found'}"
 
 

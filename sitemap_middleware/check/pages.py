@@ -39,6 +39,7 @@ class PageChecks:
         self._client = client
         self._run = run
         self._missing: dict[str, asyncio.Task[int | None]] = {}
+        self._got: list[ListedUrl] = []
         self._linked: set[str] = set()
         """The listed pages that another one links to, as `ListedUrl.page` without the last slash."""
 
@@ -51,11 +52,14 @@ class PageChecks:
         url = listed.loc
         robots = await self._client.robots_txt(url)
         if robots is not None and not robots.allows(url):
-            return [("page-robots", f"{robots.url} forbids it")]
+            return [("page-robots", robots.refusal)]
         response = await self._client.get(url, MAX_HTML_BYTES + 1)
+        self._run.requested += bool(response.status or response.failure in (Failure.TIMEOUT, Failure.REDIRECTS))
         if response.failure in _NOT_REQUESTED or (listed.is_elsewhere and not response.status):
             return []
         problems, digest, links = await asyncio.to_thread(check_page, listed.lastmod, response, self._run.now)
+        if response.status == 200 and not response.redirects and not listed.is_elsewhere:
+            self._got.append(listed)
         pages = self._run.pages
         self._linked |= {
             link for link in links if link != listed.page.rstrip("/") and {link, f"{link}/"} & pages.keys()
@@ -67,7 +71,7 @@ class PageChecks:
 
     def report_orphans(self) -> None:
         """Report the pages that no other one links to, once all were requested; none if there are no links at all."""
-        for listed in self._run.pages.values() if self._linked else ():
+        for listed in self._got if self._linked else ():
             if listed.page.rstrip("/") not in self._linked and urlsplit(listed.loc).path not in ("", "/"):
                 self._run.report(
                     ("page-orphan", "no listed page links to it"), listed.loc, listed.document, listed.line

@@ -113,8 +113,10 @@ class Run:
         self.urls: list[ListedUrl] = []
         self.pages: dict[str, ListedUrl] = {}
         """The first URL of each page, by `ListedUrl.page`."""
-        self.requested: list[str] = []
-        """The URLs that were requested as pages."""
+        self.chosen: list[str] = []
+        """The URLs that were checked as pages."""
+        self.requested = 0
+        """How many of them were requested: robots.txt may forbid it, or a host have no address."""
         self.default_versions: set[str] = set()
         """The pages that are a version for all other languages (`x-default`)."""
         self.known_findings = 0

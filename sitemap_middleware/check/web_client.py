@@ -120,10 +120,7 @@ class WebClient:
         robots = await self.robots_txt(url) if self._obey_robots else None
         if robots is None or robots.allows_this_program(url):
             return None
-        reason = f"{robots.url} forbids it"
-        if robots.forbids_all:
-            reason = f"{robots.url} answers {robots.status}, so crawlers request nothing of this host"
-        return Response(url, failure=Failure.ROBOTS, reason=reason)
+        return Response(url, failure=Failure.ROBOTS, reason=robots.refusal)
 
     async def _attempts(self, url: str, max_bytes: int, user_agent: str) -> Response:
         """Request a URL, several times if it fails for now."""

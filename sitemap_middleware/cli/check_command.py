@@ -238,7 +238,7 @@ def _write_baseline(file: Path, result: Run) -> None:
         print_notes([f"{file} is not written, because not all documents were read"])
         return
     urls = [url.loc for url in result.urls]
-    requested, listed = set(map(shortened, result.requested)), set(map(shortened, urls))
+    requested, listed = set(map(shortened, result.chosen)), set(map(shortened, urls))
     kept = set[str]()
     for line in _lines(file):
         code, _, url = line.partition(" ")

@@ -9,10 +9,11 @@ import pytest
 
 from sitemap_middleware.check.check_sitemap import check_coverage
 from sitemap_middleware.check.findings import FAMILIES
+from sitemap_middleware.check.output import summary
 from sitemap_middleware.check.run import SAMPLE_PAGES, Pages, Run, Settings
 from sitemap_middleware.listing.reports import EvaluatedUrl
 
-from .web_site import NAMESPACE, Reply, WebSite, check_url, codes, served, xml
+from .web_site import NAMESPACE, Reply, WebSite, check_url, codes, served, urlset, xml
 
 NOW = 1_769_860_800.0  # 2026-01-31T12:00:00Z
 PATH = "/sitemap.xml"
@@ -126,6 +127,23 @@ def test_orphans_are_told_only_of_sites_whose_pages_were_all_read(site: WebSite)
     assert codes(check(site)) == [], "they may be written by scripts"
 
 
+def test_only_pages_that_were_got_are_requested_or_orphans(site: WebSite) -> None:
+    linked(site)
+    with served() as closed:
+        urls = [f"{site.origin}{path}" for path in ("/", "/b/", "/x", "/moved", "/gone")]
+    site.add(PATH, xml(urlset(*urls, f"{closed.origin}/")))
+    site.add("/robots.txt", robots("User-agent: *", "Disallow: /x", f"Sitemap: {site.origin}{PATH}"))
+    site.add("/moved", Reply(301, headers={"Location": "/b/"}))
+    result = check(site)
+    assert sorted(codes(result)) == ["loc-local", "page-redirect", "page-robots", "page-status"]
+    assert "4 of 6 pages requested (the others are forbidden or out of reach)" in summary(result)
+    site.add("/robots.txt", Reply(500))
+    result = check(site, obey_robots=False)
+    assert {finding.text for finding in result.findings if finding.code in ("page-robots", "fetch-robots")} == {
+        f"{site.origin}/robots.txt answers 500: crawlers then stay away from the host (RFC 9309, 2.3.1.4)"
+    }
+
+
 GOOD_PAGES = {
     "plain": html("Text"),
     "its own canonical": html("Text", '<link rel="canonical" href="/a">'),
@@ -145,7 +163,7 @@ def test_good_page_gives_no_message(site: WebSite, case: str) -> None:
     list_pages(site, "/a")
     site.add("/a", GOOD_PAGES[case])
     result = check(site)
-    assert (codes(result), len(result.requested)) == ([], 1)
+    assert (codes(result), result.requested) == ([], 1)
 
 
 def test_app_that_answers_each_url_with_one_shell_of_html(site: WebSite) -> None:
@@ -172,7 +190,7 @@ def test_sample_has_the_first_page_and_others_of_all_parts_and_stays_when_a_page
         list_pages(site, *listed, lastmod="")
         site.requests.clear()
         result = check(site, Pages.SAMPLE)
-        assert (codes(result), len(result.requested)) == ([], SAMPLE_PAGES)
+        assert (codes(result), result.requested) == ([], SAMPLE_PAGES)
         return {*site.requests} & {*listed}
 
     first = requested(*paths)
@@ -244,7 +262,7 @@ def test_robots_may_name_several_sitemaps_in_any_case(site: WebSite) -> None:
 def test_page_that_is_listed_again_is_requested_once(site: WebSite, pages: Pages) -> None:
     list_pages(site, "/gone", "/caf%C3%A9", "/caf%c3%a9", "/gone")
     result = check(site, pages)
-    assert (site.requests.count("/gone"), len(result.requested)) == (1, 2)
+    assert (site.requests.count("/gone"), result.requested) == (1, 2)
     assert codes(result).count("page-status") == 2
 
 
