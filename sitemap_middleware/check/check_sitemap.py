@@ -270,9 +270,9 @@ def _sorted(run: Run) -> list[Finding]:
     """The findings by document and line, those about pages last."""
     positions = {document.url: number for number, document in enumerate(run.documents)}
 
-    def position(finding: Finding) -> tuple[int, bool, int, int]:
+    def position(finding: Finding) -> tuple[int, bool, int, int, str]:
         document = positions.get(finding.document, -1)
-        return document, finding.rule.family == "page", finding.line, finding.column
+        return document, finding.rule.family == "page", finding.line, finding.column, finding.url
 
     return sorted(run.findings, key=position)
 

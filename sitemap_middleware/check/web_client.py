@@ -36,17 +36,19 @@ MAX_WAIT_SECONDS: Final = 60.0
 """How long a host may ask to be left alone. If it asks for more, it is not requested again."""
 
 _MAX_HOSTS: Final = 100
+_OWN_HOSTS: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+"""The user's own machine, which needs no pauses."""
 _TRANSIENT: Final = frozenset({429, 502, 503, 504})
 
 
 class _Host:
     """What is known about a host while it is requested."""
 
-    def __init__(self) -> None:
+    def __init__(self, pause: float) -> None:
         self.turn = asyncio.Lock()
         self.next_time = 0.0
         """The moment, by the clock, of the next request."""
-        self.pause = PAUSE_SECONDS
+        self.pause = pause
         self.is_down = False
         self.robots_turn = asyncio.Lock()
         self.robots: Robots | None = None
@@ -106,14 +108,16 @@ class WebClient:
                 url = urljoin(url, ROBOTS_PATH)
                 response = await follow(url, lambda url: self._attempts(url, MAX_ROBOTS_BYTES + 1, USER_AGENT))
                 host.robots = Robots(response)
-                host.pause = max(PAUSE_SECONDS, min(host.robots.pause_seconds, MAX_PAUSE_SECONDS))
+                if host.pause:
+                    host.pause = max(PAUSE_SECONDS, min(host.robots.pause_seconds, MAX_PAUSE_SECONDS))
             return host.robots
 
     def _host(self, url: str) -> _Host:
         origin = "{0.scheme}://{0.netloc}".format(urlsplit(url))
         while origin not in self._hosts and len(self._hosts) >= _MAX_HOSTS:
             del self._hosts[next(iter(self._hosts))]
-        return self._hosts.setdefault(origin, _Host())
+        pause = 0.0 if urlsplit(url).hostname in _OWN_HOSTS else PAUSE_SECONDS
+        return self._hosts.setdefault(origin, _Host(pause))
 
     async def _refusal(self, url: str) -> Response | None:
         """Why robots.txt does not let this program request a URL; None if it does."""

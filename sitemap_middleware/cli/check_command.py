@@ -45,7 +45,7 @@ def _explain(context: click.Context, _parameter: click.Parameter, name: str | No
     """Print what a rule means, or which rules a family has, and end."""
     if name is None or context.resilient_parsing:
         return
-    out = console()
+    name, out = name.lower(), console()
     if (family := next((family for family in FAMILIES if family.name == name), None)) is not None:
         print_line(out, f"{family.name}: {family.about}")
         print_rows(out, [(rule.code, f"{rule.severity}: {rule.title}", "") for rule in family.rules])
@@ -70,7 +70,7 @@ def _unknown_rule(name: str) -> CommandError:
 
 def _codes(texts: Iterable[str]) -> set[str]:
     """The codes that the texts of an option name, one by one or by their families. Raises `CommandError`."""
-    names = {name.strip() for text in texts for name in text.split(",")}
+    names = {name.strip().lower() for text in texts for name in text.split(",")}
     for name in names - {known for rule in RULES.values() for known in (rule.code, rule.family)}:
         raise _unknown_rule(name)
     return {rule.code for rule in RULES.values() if {rule.code, rule.family} & names}

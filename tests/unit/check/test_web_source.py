@@ -335,6 +335,20 @@ def test_proxy_without_a_scheme(web: WebSite, addresses: list[list[str]], monkey
     assert web.requests == ["http://www.example.com/a"]
 
 
+@pytest.mark.parametrize(("host", "seconds"), [("127.0.0.1", 0), ("www.example.com", 20)])
+def test_requests_are_apart_but_on_the_own_machine(
+    web: WebSite, monkeypatch: pytest.MonkeyPatch, host: str, seconds: int
+) -> None:
+    monkeypatch.setenv("http_proxy", web.origin)
+    time, url = Time(), web.origin.replace("127.0.0.1", host)
+    for base in (url, ""):  # as a server, and as a proxy
+        web.add(f"{base}/robots.txt", Reply(200, b"User-agent: *\nCrawl-delay: 60\n"))
+        web.add(f"{base}/a.xml", xml(index(f"{url}/b.xml", f"{url}/c.xml")))
+    check_url(f"{url}/a.xml", clock=time, sleep=time.sleep)
+    assert len(web.requests) == 4
+    assert int(time.now) == seconds
+
+
 def test_host_that_the_user_named_may_be_local(web: WebSite) -> None:
     url = f"{web.origin.replace('127.0.0.1', 'localhost')}/a"
     assert request(url).failure is Failure.LOCAL

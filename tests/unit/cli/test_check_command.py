@@ -79,7 +79,7 @@ def test_messages_have_place_severity_and_code(faulty: Path) -> None:
         (["--ignore", "loc-relative"], 0),
         (["--ignore", "loc"], 0),
         (["--select", "loc-fragment", "--fail-on", "warning"], 1),
-        (["--select", "loc-double-slash", "--fail-on", "info"], 1),
+        (["--select", "LOC-double-slash", "--fail-on", "info"], 1),
         (["--select", "loc", "--ignore", "loc-relative,loc-fragment"], 0),
     ],
 )
@@ -165,7 +165,7 @@ def test_what_cannot_be_checked_is_an_error(arguments: list[str], error: str) ->
 
 @pytest.mark.parametrize("code", [family.rules[0].code for family in FAMILIES])
 def test_rule_is_explained(code: str) -> None:
-    result = check("--explain", code)
+    result = check("--explain", code.upper())
     assert result.exit_code == 0
     assert result.stdout.startswith(f"{code} ({RULES[code].severity})")
     assert result.stdout.endswith(f"See: {RULES[code].source}\n") or not RULES[code].source
