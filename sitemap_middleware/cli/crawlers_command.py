@@ -75,12 +75,13 @@ def crawlers(
         report.notes += notes
         if not verify and report.figures["all_visits"] + report.figures["fake_visits"]:
             report.notes.append("nobody was asked whose the addresses are: --verify tells fake crawlers")
-        if html:
+        was_read = not report.problems or report.lines.get("read", 0) > report.lines.get("unreadable", 0)
+        if html and was_read:
             site = without_credentials(sitemap or host or "")
             terminal.write_page(html, "crawlers.html", {"report": report, "site": site, "verified": verify})
     if as_json:
         click.echo(report.as_json())
-    elif not html:
+    elif was_read:
         _print(report, verified=verify)
     print_notes(report.notes)
     for problem in report.problems:

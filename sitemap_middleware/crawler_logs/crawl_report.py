@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 from urllib.parse import unquote
 
 from ..exceptions import SitemapError
@@ -44,9 +44,11 @@ _PAGE_COLUMNS: Final = ("visits", "status", "path", "crawlers")
 _NOT_LISTED_COLUMNS: Final = ("visits", "path", "crawlers", "reason")
 _Row = tuple[int, int, str, list[str]]
 """What `_PAGE_COLUMNS` name."""
+_Key = TypeVar("_Key")
 
 MAX_NAMES: Final = 1000
-"""Names of bots that are none of the known crawlers, which are counted one by one."""
+"""Names of bots that are none of the known crawlers, other hosts, and addresses of fakes, which are counted one by one.
+"""
 
 MAX_PARAMETERS: Final = 10
 MAX_NAME_CHARS: Final = 40
@@ -189,6 +191,9 @@ class VisitCounter:
         """By crawler, status, path, and the names of parameters that the sitemap does not have. The path is empty if
         there are too many."""
         self._others: Counter[str] = Counter()
+        self._other_hosts: Counter[str] = Counter()
+        self._fakes: Counter[tuple[str, str]] = Counter()
+        """By address and crawler."""
 
     def add(self, hit: Hit, crawler: Crawler, identity: Identity) -> None:
         """Count a visit, or the line as one that is none."""
@@ -197,7 +202,9 @@ class VisitCounter:
             at, path, query = visit
             times = self._times.setdefault(crawler.name, [at, at])
             self._identities[crawler.name, identity] += 1
-            if identity is not Identity.FAKE:
+            if identity is Identity.FAKE:
+                _add(self._fakes, (hit.address, crawler.name), ("others", crawler.name))
+            else:
                 times[:] = min(times[0], at), max(times[1], at)
                 self._days[_date(at)[:10], crawler.name] += 1
                 self._count(crawler.name, int(hit.status[:3]), path, query)
@@ -205,7 +212,7 @@ class VisitCounter:
     def add_other(self, hit: Hit, name: str) -> None:
         """Count a visit of a bot that is none of the known crawlers."""
         if self._visit(hit) is not None:
-            self._others[name if name in self._others or len(self._others) < MAX_NAMES else "others"] += 1
+            _add(self._others, name, "others")
 
     def _visit(self, hit: Hit) -> tuple[int, str, str] | None:
         """When a visit was, its decoded path, and its query; None if the line does not count, which is counted."""
@@ -220,6 +227,7 @@ class VisitCounter:
             self.lines["other requests"] += 1
         elif self._host and host not in ("", "-") and _site_of_host(host) != self._host:
             self.lines["other hosts"] += 1
+            _add(self._other_hosts, _site_of_host(host)[:MAX_NAME_CHARS], "others")
         else:
             return at, path, query
         return None
@@ -267,6 +275,7 @@ class VisitCounter:
             for name, times in self._times.items()
         ]
         crawlers.sort(key=lambda row: (-row[1], -figures[row[0]]["fake"], row[0]))
+        fakes = [(*key, visits) for key, visits in self._fakes.most_common()]
         days = [(*key, visits) for key, visits in sorted(self._days.items(), reverse=True)]
         by_status = [(*key, visits) for key, visits in sorted(statuses.items())]
         parameters = [
@@ -283,6 +292,7 @@ class VisitCounter:
             Table("pages", "most visited pages", _PAGE_COLUMNS, lists["pages"]),
             Table("statuses", "by status", ("status", "crawler", "visits"), by_status),
             Table("days", "by day, the latest first", ("date", "crawler", "visits"), days),
+            Table("fakes", "fake visits, by address", ("address", "crawler", "visits"), fakes),
             Table("others", "other bots, by the name they give", ("name", "visits"), self._others.most_common()),
         ]
         totals = sum(figures.values(), Counter[str]())
@@ -321,11 +331,21 @@ class VisitCounter:
     def _notes(self, beyond: int) -> Iterator[str]:
         read, unreadable, too_long = (self.lines[what] for what in ("read", "unreadable", "too long"))
         if unreadable or too_long:
-            yield f"lines that could not be read: {unreadable:,} of {read:,}, and {too_long:,} too long"
+            more = f", and {too_long:,} too long" if too_long else ""
+            yield f"lines that could not be read: {unreadable:,} of {read:,}{more}"
+        if self._other_hosts:
+            [(host, visits)] = self._other_hosts.most_common(1)
+            of_all = f"{self._other_hosts.total():,}, of them to {host}: {visits:,}"
+            yield f"visits to other hosts than {self._host}, which do not count: {of_all}; --host chooses another one"
         if read > unreadable and self.lines["no User-Agent"] == read - unreadable:
             yield "the logs keep no User-Agent, so no crawler can be recognised: log in the combined format"
         if beyond:
             yield f"visits to pages that are in no list, because there were too many: {beyond:,}"
+
+
+def _add(counts: Counter[_Key], key: _Key, beyond: _Key) -> None:
+    """Count a key, or what is counted together beyond so many ones."""
+    counts[key if key in counts or len(counts) < MAX_NAMES else beyond] += 1
 
 
 def _rows(found: Mapping[tuple[int, str], Counter[str]]) -> list[_Row]:

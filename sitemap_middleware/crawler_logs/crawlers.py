@@ -185,7 +185,7 @@ class Identities:
             with urlopen(Request(url, headers=headers), timeout=_DOWNLOAD_SECONDS) as response:  # noqa: S310 (ours)
                 return parse_ranges(response.read(MAX_FILE_BYTES))
         except (ValueError, OSError) as error:
-            self.problems.append(f"{url}: {error}")
+            self.problems.append(f"the published ranges {url} could not be fetched: {error}")
             return None
 
     def _identity(self, sender: Sender) -> Identity:
@@ -205,8 +205,9 @@ class Identities:
         try:
             return bool(socket.getaddrinfo(_KNOWN_HOST, None))
         except OSError:
+            fetched = "" if getproxies() else ", and no published ranges were fetched"
             self.problems.append(
-                f"DNS does not know {_KNOWN_HOST} here, so nobody was asked by DNS: such visits are unverified"
+                f"DNS does not know {_KNOWN_HOST} here, so nobody was asked by DNS{fetched}: such visits are unverified"
             )
             return False
 

@@ -131,6 +131,7 @@ def test_lines_of_other_hosts_do_not_count(sitemap_file: Path, tmp_path: Path) -
     assert report(log, "--host", "shop.example")["crawlers"][0]["visits"] == 2
     found = report(log, "--sitemap", sitemap_file)
     assert (found["crawlers"][0]["visits"], found["lines"]["other hosts"]) == (1, 2)
+    assert "other hosts than bakery.example, which do not count: 2, of them to shop.example: 2" in found["notes"][0]
 
 
 def test_listed_urls_of_other_hosts_do_not_count(sitemap_file: Path, tmp_path: Path) -> None:
@@ -251,7 +252,11 @@ def test_dns_and_published_ranges_tell_fakes(network: set[str], tmp_path: Path) 
     found = json.loads(result.stdout)
     assert identities(found) == {"Googlebot": (1, 2, 2), "GPTBot": (1, 0, 1)}
     assert {line["path"] for line in found["pages"]} == {"/a", "/d", "/e", "/f"}
-    assert "no route to host" in result.stderr
+    assert found["fakes"][1:] == [
+        {"address": LIAR, "crawler": "Googlebot", "visits": 1},
+        {"address": "8.8.8.8", "crawler": "GPTBot", "visits": 1},
+    ]
+    assert "common-crawlers.json could not be fetched: no route to host" in result.stderr
     assert "8.8.8.8" not in network  # its operator publishes ranges alone
 
 
@@ -261,6 +266,7 @@ def test_dns_that_is_filtered_calls_nobody_fake(known: set[str], network: set[st
     assert identities(json.loads(result.stdout)) == {"Googlebot": (0, 5, 0), "GPTBot": (0, 2, 0)}
     assert network == set(), "which would wait for DNS, or not know the host"
     assert "DNS does not know developers.google.com here" in result.stderr
+    assert "no published ranges were fetched" in result.stderr
 
 
 # Hostile logs
@@ -317,21 +323,20 @@ def test_a_damaged_log_is_named_and_the_others_count(tmp_path: Path) -> None:
     result = run(cut, notes, tmp_path / "absent.log", good, "--json", code=2)
     assert json.loads(result.stdout)["crawlers"][0]["visits"] >= 14
     assert f"{cut} cannot be read: it is damaged or not complete" in result.stderr
-    assert f"{notes} has no line in a known format" in result.stderr
-    assert "absent.log cannot be read: No such file or directory" in result.stderr
+    assert "lines that could not be read: 2 of 22\n" in result.stderr
+    nothing = run(notes, tmp_path / "absent.log", "--html", tmp_path / "page.html", code=2)
+    for error in (f"{notes} has no line in a known format", "absent.log cannot be read: No such file or directory"):
+        assert error in result.stderr
+        assert error in nothing.stderr
+    assert (nothing.stdout, (tmp_path / "page.html").exists()) == ("", False)
 
 
 def test_the_page_of_html_needs_nothing_else_and_escapes(sitemap_file: Path, tmp_path: Path) -> None:
     hits = [*TRUTH, Hit("/%3Cscript%3Ealert(1)%3C/script%3E")]
-    run(
-        write_log(tmp_path / "access.log", "combined", hits),
-        "--sitemap",
-        sitemap_file,
-        "--html",
-        tmp_path / "page.html",
-    )
-    page = (tmp_path / "page.html").read_text()
-    assert "https://bakery.example/new" in page
+    log, file = write_log(tmp_path / "access.log", "combined", hits), tmp_path / "page.html"
+    assert "visits of crawlers" in run(log, "--sitemap", sitemap_file, "--html", file).stdout
+    page = file.read_text()
+    assert '<a href="https://bakery.example/new">' in page
     assert "/café" in page
     assert "<script" not in page
     assert "&lt;script&gt;alert" in page
