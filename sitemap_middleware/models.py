@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, NewType, get_args
 
@@ -161,6 +161,10 @@ class PathBuilder:
     def matches(self, path: str) -> bool:
         """Whether a path is one of the route's."""
         return path.startswith(self.prefix) and self.leads_here(path[len(self.prefix) :])
+
+    def except_taken(self, is_free: Callable[[str], bool]) -> PathBuilder:
+        """The same for those paths that are free. `is_free` is given them with the prefix."""
+        return replace(self, leads_here=lambda path: self.leads_here(path) and is_free(self.prefix + path))
 
 
 class HiddenReason(NamedTuple):

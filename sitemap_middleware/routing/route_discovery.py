@@ -61,7 +61,17 @@ def _routes(app: Any, position: Position) -> Iterator[Route]:
 def _outside(routes: Iterator[Route], prefixes: list[str]) -> Iterator[Route]:
     """Routes without those below these prefixes, whose requests go to mounted apps."""
     before = tuple(prefixes)
-    return (route for route in routes if not f"{route.path}/".startswith(before))
+
+    def is_free(path: str) -> bool:
+        return not f"{path}/".startswith(before)
+
+    return on_free_paths((route for route in routes if is_free(route.path)), is_free) if before else routes
+
+
+def on_free_paths(routes: Iterable[Route], is_free: Callable[[str], bool]) -> Iterator[Route]:
+    """Routes that build and match only those decoded paths that are free: the app tries others before them."""
+    for route in routes:
+        yield replace(route, builder=route.builder.except_taken(is_free)) if route.builder else route
 
 
 class Position(NamedTuple):

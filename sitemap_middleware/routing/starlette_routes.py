@@ -6,7 +6,7 @@ import contextlib
 import re
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial, reduce
 from itertools import islice
 from pathlib import Path
@@ -29,7 +29,7 @@ from ..options.decorator import (
 )
 from ..util import WarnOnce
 from .framework_detection import get_attribute, layers
-from .route_discovery import NEEDS_QUERY, Position, media_type_reason, with_outer_settings
+from .route_discovery import NEEDS_QUERY, Position, media_type_reason, on_free_paths, with_outer_settings
 
 MAX_FILES: Final = 50_000
 """Files read of one folder. The rest are not listed before they are visited."""
@@ -72,8 +72,7 @@ class _Reading:
         self.position = position
         self.app_settings: RouteSettings = merge_settings(settings_of(app), settings_of(getattr(app, "router", None)))
         self.included_routers = _IncludedRouters()
-        self._earlier: list[tuple[str, re.Pattern[str]]] = []
-        """Of the mounts and the routes with parameters so far: what their paths begin with, and what they match."""
+        self.earlier = _EarlierRoutes(position.prefix)
         self._hosts: list[str] = []
         """Those whose requests the Host routes take that were read so far."""
 
@@ -87,8 +86,9 @@ class _Reading:
         elif isinstance(original, Mount):
             if "{" not in route.path:
                 of_router = self.included_routers.settings(route.app, route.path)
-                yield from self._below(self._mounted_routes(route), original, of_router)
-            self._earlier.append((f"{route.path.partition('{')[0]}", route.path_regex))
+                routes = on_free_paths(self._mounted_routes(route), self.earlier.free_test())
+                yield from self._below(routes, original, of_router)
+            self.earlier.add(f"{route.path}/{{path}}", route.path_regex)
         elif getattr(route, "endpoint", None) is not None:
             yield from self._route(route, original)
 
@@ -99,7 +99,7 @@ class _Reading:
         if path is None or not (methods is None or "GET" in methods):
             return
         static = "{" not in path
-        is_taken = static and self._is_taken(path)
+        is_taken = static and self.earlier.takes(path)
         is_taken |= methods is None and isinstance(endpoint, type) and not hasattr(endpoint, "get")  # which answers 405
         own_settings = merge_settings(getattr(original, ATTRIBUTE, NO_SETTINGS), settings_of(endpoint))
         around = merge_settings(self.included_routers.settings(endpoint, path), self.app_settings)
@@ -109,24 +109,15 @@ class _Reading:
             own_settings,
             merge_settings(own_settings, around),
             hidden=_hidden_reason(route, original),
-            builder=None if static else partial(_paths, path, self.position.prefix),
+            builder=None if static else partial(_paths, path, self.position.prefix, self.earlier),
         )
-        if is_taken or not static:
-            self._earlier.append((path.partition("{")[0], route.path_regex))
+        self.earlier.add(path, route.path_regex)
         if not is_taken:
             yield found
 
     def _below(self, routes: Iterator[Route], original: Any, of_router: RouteSettings = NO_SETTINGS) -> Iterator[Route]:
-        """The routes of the app of a mount or a Host route that are reached, with the settings around it."""
-        return with_outer_settings(self._reached(routes), settings_of(original), of_router, self.app_settings)
-
-    def _reached(self, routes: Iterator[Route]) -> Iterator[Route]:
-        prefix = self.position.prefix
-        return (route for route in routes if not (route.static and self._is_taken(route.path.removeprefix(prefix))))
-
-    def _is_taken(self, path: str) -> bool:
-        """Whether an earlier route or mount takes the path of a static route."""
-        return any(path.startswith(start) and regex.match(path) is not None for start, regex in self._earlier)
+        """The routes of the app of a mount or a Host route, with the settings around it."""
+        return with_outer_settings(self.earlier.reached(routes), settings_of(original), of_router, self.app_settings)
 
     def _hosts_of(self, route: Host) -> Iterator[str]:
         """The hosts whose requests a Host route takes: they never get to a later one.
@@ -157,7 +148,7 @@ class _Reading:
             for route in getattr(getattr(group, "original_route", group), "routes", ()):
                 if isinstance(getattr(route, "app", None), StaticFiles):
                     pages = html_files(route.app, prefix + route.path.rstrip("/"), self.position.host)
-                    yield from with_outer_settings(self._reached(pages), self.app_settings)
+                    yield from with_outer_settings(self.earlier.reached(pages), self.app_settings)
 
 
 def trusted_hosts(app: Any) -> tuple[str, ...]:
@@ -170,8 +161,9 @@ def trusted_hosts(app: Any) -> tuple[str, ...]:
     return tuple(trusted)
 
 
-def _paths(path: str, prefix: str) -> PathBuilder:
+def _paths(path: str, prefix: str, earlier: _EarlierRoutes) -> PathBuilder:
     regex, path_format, convertors = compile_path(path)
+    is_free = earlier.free_test()
 
     def write(params: Mapping[str, Any]) -> str:
         try:
@@ -179,9 +171,50 @@ def _paths(path: str, prefix: str) -> PathBuilder:
         except AssertionError as error:  # Starlette's convertors refuse values by failing an assertion
             raise ValueError(str(error)) from None
 
-    return PathBuilder(
-        names=frozenset(convertors), prefix=prefix, write=write, leads_here=lambda path: regex.match(path) is not None
-    )
+    def leads_here(path: str) -> bool:
+        return regex.match(path) is not None and is_free(prefix + path)
+
+    return PathBuilder(names=frozenset(convertors), prefix=prefix, write=write, leads_here=leads_here)
+
+
+class _EarlierRoutes:
+    """The routes and mounts of one app that were read so far, with paths below its prefix."""
+
+    def __init__(self, prefix: str) -> None:
+        self._prefix = prefix
+        self._static = set[str]()
+        self._others: list[tuple[str, re.Pattern[str]]] = []
+        """Of those with parameters, and of mounts: what their paths begin with, and what they match."""
+
+    def add(self, template: str, regex: re.Pattern[str]) -> None:
+        """Add a route or mount."""
+        start = template.partition("{")[0]
+        if start == template:
+            self._static.add(template)
+        else:
+            self._others.append((start, regex))
+
+    def takes(self, path: str) -> bool:
+        """Whether a route or mount takes the path of a static route."""
+        return path in self._static or _is_taken(path, self._others)
+
+    def free_test(self) -> Callable[[str], bool]:
+        """Tells of a decoded path, with the prefix, whether none of the routes up to now takes it."""
+        prefix, static, others = self._prefix, frozenset(self._static), tuple(self._others)
+
+        def is_free(path: str) -> bool:
+            below = path.removeprefix(prefix)
+            return below not in static and not _is_taken(below, others)
+
+        return is_free
+
+    def reached(self, routes: Iterator[Route]) -> Iterator[Route]:
+        """Routes of a mounted app without the static ones whose paths are taken."""
+        return (route for route in routes if not (route.static and self.takes(route.path.removeprefix(self._prefix))))
+
+
+def _is_taken(path: str, others: Iterable[tuple[str, re.Pattern[str]]]) -> bool:
+    return any(path.startswith(start) and regex.match(path) is not None for start, regex in others)
 
 
 def _flatten(routes: Iterable[BaseRoute]) -> Iterator[tuple[Any, Any]]:

@@ -26,6 +26,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 from starlette.applications import Starlette
 from starlette.routing import Mount, Route, Router
+from werkzeug.middleware.dispatcher import DispatcherMiddleware
 from werkzeug.routing import BaseConverter
 
 from sitemap_middleware import Entry, OptionError, sitemap
@@ -676,14 +677,34 @@ def test_two_rules_of_one_endpoint_share_items_by_their_parameters() -> None:
         calls.clear()
 
 
-def test_path_taken_by_another_rule_is_left_out() -> None:
+def test_path_taken_by_an_earlier_route_is_left_out() -> None:
     posts = [{"slug": slug} for slug in ("new", "7", "about")]
-    site = ValuesSite(
-        on_rules(("/posts/new", text(), {}), ("/posts/<int:id>", text(), {}), ("/posts/<slug>", text(posts), {}))
-    )
-    assert "/posts/about" in site.paths()
-    assert site.app.stats()["skipped"] == 2
-    assert site.app.explain("/posts/7").reason.startswith("its route /posts/")
+    view, plain = a_view(posts), a_view()
+    earlier = [Route("/posts/{id:int}", plain), Route("/posts/new", plain)]
+    apps = [
+        on_rules(("/posts/new", text(), {}), ("/posts/<int:id>", text(), {}), ("/posts/<slug>", text(posts), {})),
+        Starlette(routes=[*earlier, Route("/posts/{slug}", view)]),
+        Starlette(routes=[*earlier, Mount("/posts", Router([Route("/{slug}", view)]))]),
+    ]
+    for app in apps:
+        site = ValuesSite(app)
+        assert "/posts/about" in site.paths()
+        assert site.app.stats()["skipped"] == 2
+        assert site.app.explain("/posts/7").reason.startswith("its route /posts/")
+
+
+def test_a_path_that_another_app_takes_is_no_page_of_this_one() -> None:
+    pages = [{"page": "api/x"}, {"page": "x"}]
+    outer, inner = on_rules(("/<path:page>", text(pages), {})), flask.Flask("inner", static_folder=None)
+    for app in (
+        DispatcherMiddleware(outer, {"/api": inner}),
+        Starlette(routes=[Mount("/api", Router()), Route("/{page:path}", a_view(pages))]),
+    ):
+        site = ValuesSite(app)
+        assert site.paths() == ["/x"]
+        site.request("/api/x")
+        site.request("/x")
+        assert site.known() == ["/x"]
 
 
 # What is refused where it is written
