@@ -2,7 +2,7 @@
 
 The signals of a small site are computed from all its pages, and again after each change. Those of a large site are
 computed from every n-th page, once an hour: so one change among a million pages does not make every document stale.
-All workers do so at the same full hour of the store's clock.
+All workers begin with new ones at a full hour of the store's clock.
 """
 
 from __future__ import annotations
@@ -57,24 +57,27 @@ def latest_signals(
 ) -> CachedSiteSignals:
     """The signals of a site, from a cache by base URL; `version` is that of its pages in the store."""
     is_large = sum(state.pages for state in parts.values()) > SAMPLE_PAGES
-    read_at = snapshot.now - snapshot.now % LEARNING_INTERVAL_SECONDS if is_large else 0
+    hour = snapshot.now // LEARNING_INTERVAL_SECONDS if is_large else None
     routes = snapshot.table.static(snapshot.site)
     files = [(route.path, route.last_modified) for route in routes if route.last_modified is not None]
-    digest = blake2b(repr((read_at or version, files)).encode(), digest_size=8).hexdigest()
+    digest = blake2b(repr((version if hour is None else hour, files)).encode(), digest_size=8).hexdigest()
     known = cached.get(snapshot.site.base_url)
     if known is None or known.digest != digest:
-        known = CachedSiteSignals(digest, partial(_computed, snapshot, parts, files, read_at))
+        known = CachedSiteSignals(digest, partial(_computed, snapshot, parts, files, is_large=is_large))
         cached.put(snapshot.site.base_url, known)
     return known
 
 
-def _computed(snapshot: SiteSnapshot, parts: Parts, files: Sequence[tuple[str, int]], read_at: int) -> SiteSignals:
-    """The signals, up to a time if they are those of a large site."""
-    pages = [*in_pieces(_pages(snapshot, parts, whole=not read_at), PIECE_PAGES)]
+def _computed(
+    snapshot: SiteSnapshot, parts: Parts, files: Sequence[tuple[str, int]], *, is_large: bool
+) -> SiteSignals:
+    """The signals, up to now if they are those of a large site."""
+    pages = [*in_pieces(_pages(snapshot, parts, whole=not is_large), PIECE_PAGES)]
     # A file counts once: by the Last-Modified that was observed, else by its modification time.
     observed = {decode_path(page.path) for page in pages if page.last_modified is not None}
     file_times = [moment for path, moment in files if path not in observed]
-    return site_signals(in_pieces(pages, PIECE_PAGES), file_times, read_at or None, installed=install_times())
+    until = snapshot.now if is_large else None
+    return site_signals(in_pieces(pages, PIECE_PAGES), file_times, until, installed=install_times())
 
 
 def _pages(snapshot: SiteSnapshot, parts: Parts, *, whole: bool) -> Iterator[Page]:

@@ -302,7 +302,7 @@ def _pages(files: StaticFiles) -> dict[str, tuple[str, int]]:
     """File and modification time in POSIX seconds of each page, by its path below the mount."""
     pages: dict[str, tuple[str, int]] = {}
     for directory in map(Path, files.all_directories):
-        for file in islice(directory.rglob("*.*htm*"), MAX_FILES):
+        for file in islice(directory.rglob("*"), MAX_FILES):
             path = _served_path(file.relative_to(directory).as_posix())
             is_served = files.follow_symlink or not file.is_symlink()
             if path is not None and path not in pages and is_served:
