@@ -68,9 +68,7 @@ def latest_signals(
     return known
 
 
-def _computed(
-    snapshot: SiteSnapshot, parts: Parts, files: Sequence[tuple[str, int]], *, is_large: bool
-) -> SiteSignals:
+def _computed(snapshot: SiteSnapshot, parts: Parts, files: Sequence[tuple[str, int]], *, is_large: bool) -> SiteSignals:
     """The signals, up to now if they are those of a large site."""
     pages = [*in_pieces(_pages(snapshot, parts, whole=not is_large), PIECE_PAGES)]
     # A file counts once: by the Last-Modified that was observed, else by its modification time.
