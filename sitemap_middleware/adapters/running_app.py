@@ -6,7 +6,7 @@ Starlette's TestClient is not used: it fails on apps without a lifespan, and nee
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 from anyio import Event
 from anyio.from_thread import start_blocking_portal
+from starlette.types import Message
 from werkzeug.test import Client, EnvironBuilder
 from werkzeug.wrappers import Request
 
@@ -26,9 +27,6 @@ from .asgi_client import ResponseCollector, collect_on_loop
 
 MAX_WAIT_SECONDS: Final = 600.0
 """Seconds for which the middleware may request pages of the app before it responds."""
-
-Message = MutableMapping[str, Any]
-
 
 Fetch = Callable[..., Response]
 """Requests a decoded path below the root, with an Accept-Encoding of "gzip" or "identity", and perhaps a query, written

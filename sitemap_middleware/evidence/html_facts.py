@@ -21,13 +21,12 @@ from ..http.messages import KEPT_BODY_BYTES, MAX_HTML_BYTES
 from .content_digest import content_digest, parse_scripts, things
 from .dates import w3c
 from .images_and_versions import NOTHING, Wanted, image_references, version_references
-from .response_headers import SEARCH_ENGINES, RobotsDirectives, parse_robots, refresh_target
+from .response_headers import MAX_URL_CHARS, SEARCH_ENGINES, RobotsDirectives, parse_robots, refresh_target
 
 MAX_DEPTH: Final = 400
 MAX_LINKS: Final = 64
 """Links that are read at the beginning of a page, and as many at its end, where sites link to their main pages."""
 
-_MAX_URL_CHARS: Final = 2048
 _PRESCANNED_BYTES: Final = 1024
 """Where a charset may be declared."""
 _CHARSET: Final = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([a-zA-Z0-9_:.-]{1,40})", re.IGNORECASE)
@@ -214,7 +213,7 @@ def _robots(tree: LexborHTMLParser) -> RobotsDirectives:
 
 def _base(tree: LexborHTMLParser) -> str:
     base = tree.css_first("base[href]")
-    return "" if base is None else (base.attributes["href"] or "").strip()[:_MAX_URL_CHARS]
+    return "" if base is None else (base.attributes["href"] or "").strip()[:MAX_URL_CHARS]
 
 
 def _canonical(tree: LexborHTMLParser, base: str) -> str | None:
@@ -247,9 +246,9 @@ def _links(tree: LexborHTMLParser, base: str, most: int) -> tuple[str, ...]:
 
 def _resolved(target: str, base: str) -> str:
     """A URL resolved against the page's base element."""
-    target = target[:_MAX_URL_CHARS]
+    target = target[:MAX_URL_CHARS]
     try:
-        return urljoin(base, target)[:_MAX_URL_CHARS]
+        return urljoin(base, target)[:MAX_URL_CHARS]
     except ValueError:
         return target
 

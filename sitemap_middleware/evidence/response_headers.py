@@ -12,8 +12,9 @@ from ..models import RawHeaders
 from .dates import SECONDS_PER_DAY, timestamp_of
 from .observations import NOINDEX_HEADER_REFUSAL
 
+MAX_URL_CHARS: Final = 2048
 _MAX_VALUE_CHARS: Final = 8192
-"""Characters of a header that are read."""
+"""Characters of a URL that are kept, and of a header that are read."""
 
 _LINK: Final = re.compile(r"<([^<>]*)>((?:[^,<\"]|\"(?:[^\"\\]|\\.?)*+(?:\"|\Z))*+)", re.DOTALL)
 """A link's target and parameters. An unclosed quote extends to the end, so that matching takes linear time."""
@@ -198,4 +199,4 @@ def refresh_target(value: str) -> str | None:
     target = match[2].strip()
     if target[:1] in ("'", '"'):
         target = target[1:].partition(target[0])[0].strip()
-    return target[:2048] or None
+    return target[:MAX_URL_CHARS] or None

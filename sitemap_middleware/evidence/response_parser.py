@@ -24,11 +24,9 @@ from .observations import (
     REFRESH_REFUSAL,
     Observation,
 )
-from .response_headers import ResponseHeaders
+from .response_headers import MAX_URL_CHARS, ResponseHeaders
 
 UNREADABLE_FILE_REASON: Final = "was sent as a file that could not be read"
-
-_MAX_URL_CHARS: Final = 2048
 
 _BROTLI_PIECE_BYTES: Final = 64
 """Bytes that are decoded at a time, because the library decodes all that it is given, however large that becomes."""
@@ -153,7 +151,7 @@ def _refusal(
         return f"{REFRESH_REFUSAL}{refresh}"
     for canonical in canonicals:
         if not is_own_url(canonical) and is_page_url(loc, canonical):
-            return f"{CANONICAL_REFUSAL}{canonical[:_MAX_URL_CHARS]}"
+            return f"{CANONICAL_REFUSAL}{canonical[:MAX_URL_CHARS]}"
     return ""
 
 

@@ -17,6 +17,8 @@ from typing import Any, Final, NamedTuple
 
 from werkzeug.http import parse_accept_header
 
+from ..evidence.observations import HTML_TYPES
+
 MAX_CACHED_NAMES: Final = 2000
 """Names whose rules are remembered."""
 
@@ -62,8 +64,6 @@ FOREIGN_HOST: Final = IgnoreReason("host", "was for a Host that is not the site'
 
 MAX_ACCEPT_CHARS: Final = 512
 """Characters of the longest Accept header that is parsed. No crawler sends a longer one."""
-
-_HTML_TYPES: Final = frozenset({"text/html", "application/xhtml+xml"})
 
 _QUOTED: Final = re.compile(r'"(?:[^"\\]|\\.)*"')
 """The value of a parameter. Werkzeug before 2.3 takes a comma in it for the end of the media type."""
@@ -186,7 +186,7 @@ def _prefers_html(accept: str) -> bool:
     others = -1.0, False
     for value, quality in parse_accept_header(_QUOTED.sub("x", accept)):
         media_type = value.partition(";")[0].strip().lower()
-        if media_type in _HTML_TYPES:
+        if media_type in HTML_TYPES:
             html = max(html, quality)
         elif media_type in {"*/*", "*"}:
             any_type = max(any_type, quality)

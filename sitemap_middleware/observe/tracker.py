@@ -77,17 +77,15 @@ class Tracker:
         self.ignore_reason = ignore_reason
         self.sampler: BodySampler = BodySampler()
         self.ignored: IgnoredRequests = IgnoredRequests()
-        self.forget()
+        self.reset_after_fork()
         reset_after_fork(self)
-
-    def reset_after_fork(self) -> None:
-        """Start empty in a forked child: the parent saves what it observed."""
-        self.forget()
 
     def forget(self) -> None:
         """Stop tracking all pages, so that the site of each is resolved again at its next request."""
         self.pages: dict[RequestKey, TrackedPage] = {}
         """The pages by the key of a request."""
+
+    reset_after_fork = forget  # the parent saves what it observed
 
     def track(self, key: RequestKey | None, site: Site, path: str, *, is_foreign_host: bool) -> TrackedPage:
         """The tracked page of a site's path, remembered by the key of the request if there is one."""
