@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
-from anyio import CancelScope, CapacityLimiter, Event, current_time, sleep
+from anyio import CancelScope, CapacityLimiter, Event, current_time, move_on_after, sleep
 from anyio.lowlevel import RunVar, checkpoint
 from starlette.types import ASGIApp, Message, Scope
 
@@ -36,6 +36,9 @@ from ..protocol.extensions import leave_out
 
 if TYPE_CHECKING:
     from .asgi import ASGIMiddleware
+
+CLEANUP_TIMEOUT_SECONDS: Final = 0.1
+"""Seconds that a complete response waits for the app to close its files. Else they may stay open."""
 
 MAX_THREADS: Final = 20
 """Threads that handle requests for sitemaps. They are extra ones, because a sitemap may wait for
@@ -102,15 +105,23 @@ class ASGIRequest(Request):
 
 
 async def request_app(app: ASGIApp, scope: Scope, future: Future[Response | None]) -> None:
-    """Call the app, with a deadline, and set the result of the future when the response is complete.
+    """Call the app, with a deadline, and set the result of the future when the app has returned.
 
-    What the app does after its response, in background tasks, has no deadline, and nobody waits for it.
+    What the app does after its response, in background tasks, has no deadline. The
+    result waits for these only for `CLEANUP_TIMEOUT_SECONDS`.
     """
     deadline = CancelScope(deadline=current_time() + PAGE_TIMEOUT_SECONDS)
+    has_returned = Event()
+
+    async def set_result() -> None:
+        with move_on_after(CLEANUP_TIMEOUT_SECONDS):
+            await has_returned.wait()
+        if not future.done():
+            future.set_result(collector.response())
 
     def on_complete() -> None:
         deadline.deadline = math.inf
-        future.set_result(collector.response())
+        start_task(set_result)
 
     collector = ResponseCollector(MAX_PROBE_BYTES, on_endless=deadline.cancel, on_complete=on_complete)
     failure: Exception = RuntimeError("the app did not answer")
@@ -122,11 +133,15 @@ async def request_app(app: ASGIApp, scope: Scope, future: Future[Response | None
     except BaseException as error:  # Trio ends if a system task raises; a cancelled task of asyncio ends here anyway
         failure = as_exception(error)
     finally:
-        if not future.done():
-            if deadline.cancel_called:
-                future.set_result(truncated_response(collector.response(), too_long=collector.is_too_long))
-            else:
-                future.set_exception(failure)
+        has_returned.set()
+        if future.done():
+            pass
+        elif collector.is_complete:
+            future.set_result(collector.response())
+        elif deadline.cancel_called:
+            future.set_result(truncated_response(collector.response(), too_long=collector.is_too_long))
+        else:
+            future.set_exception(failure)
 
 
 def decoded_headers(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[str, str]]:
@@ -172,6 +187,11 @@ class ResponseCollector:
             elif not message.get("more_body", False) and not self._completed.is_set():
                 self._completed.set()
                 self.on_complete()
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the app has sent the whole response."""
+        return self._completed.is_set()
 
     @property
     def is_too_long(self) -> bool:
