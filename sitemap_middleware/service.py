@@ -271,14 +271,18 @@ class SitemapService:
             self.tracker.forget()  # a host may be another site's by now, and the prober gets a recent request
 
     def _sections_of(self, path: str) -> set[str]:
-        """The names of the sections whose providers give the pages of the route of a decoded path."""
+        """The names of the sections whose providers may give a decoded path.
+
+        They are those of its route, or else those that give pages of any route.
+        """
         table = self.app_routes.reload()
         names = set()
         for site in self.sites():
             route = table.find_route(site, path)
-            if route is not None and route.settings.values is not None:
-                provided = table.providers(site).items()
-                names |= {name for name, (provider, _) in provided if provider is route.settings.values}
+            values = route.settings.values if route else None
+            for name, (provider, _) in table.providers(site).items():
+                if provider is values or (values is None and provider.any_route):
+                    names.add(name)
         return names
 
     def _request_pages(self, request: Request, site: Site, marks: RefreshMarks) -> None:
@@ -293,6 +297,9 @@ class SitemapService:
         def static_paths() -> list[str]:
             return self._entries.paths_to_request(self.evaluation_context(self.snapshot(site)), observed=True)
 
+        # Other paths wait: a `Sitemap` class of Django may give them once it was read again.
+        known = {path: token for path, token in marks.pages.items() if self.app_routes.table.find_route(site, path)}
+        marks = replace(marks, pages=known)
         try:
             self.prober.run(request, site, unvisited, partial(self.refresher.take_pages, site, marks, static_paths))
         except StoreError as error:  # the last good sitemap is served meanwhile

@@ -349,6 +349,22 @@ def test_sitemap_classes_may_share_a_view() -> None:
     assert project.middleware.explain("/posts/gone/").reason == "it answered 404"
 
 
+def test_refresh_reads_the_sitemap_classes_that_may_give_a_path_and_then_requests_it() -> None:
+    class News(Posts):
+        slugs = ("first",)
+
+    def post(request: Any, slug: str) -> HttpResponse:
+        return page(request) if slug in News.slugs else HttpResponse(status=404)
+
+    project = Project([path("posts/<slug>/", post, name="post")], SITEMAP_SITEMAPS={"news": News})
+    for slugs in (("first",), (), ("first", "new")):
+        News.slugs = slugs
+        if not slugs:
+            project.visit("/posts/first/")  # a 404, which its own request has to replace later
+        project.middleware.refresh("/posts/first/")
+        until(lambda paths=[f"/posts/{slug}/" for slug in slugs]: project.listed() == paths)  # type: ignore[misc]
+
+
 def test_sitemap_classes_run_in_a_language_that_the_project_has() -> None:
     class Translated(Sitemap):
         def items(self) -> list[str]:
