@@ -398,7 +398,7 @@ class SitemapService:
     ) -> Iterator[EvaluatedUrl]:
         """Every known URL of these sites, listed or not. Raises `StoreError`.
 
-        Why a provider fails is added to `failures`. Without that, `ValuesError` is raised.
+        Why a provider fails, or which items are wrong, is added to `failures`. Without that, `ValuesError` is raised.
         """
         for snapshot in snapshots:
             context = self.evaluation_context(snapshot)

@@ -281,7 +281,7 @@ def _print_route_report(sitemap_url: str, reports: Sequence[RouteReport]) -> Non
     for hint, lines in (
         (_UNDECIDED_ROUTES_HINT, undecided),
         ("these patterns match nothing:", unmatched),
-        ("these values or lastmod functions fail, so the sitemap lacks their latest pages or dates:", failing),
+        ("these values or lastmod functions fail or are wrong, so the sitemap lacks pages or dates:", failing),
         (_UNLINKED_ROUTES_HINT, unlinked),
     ):
         if lines:

@@ -50,7 +50,7 @@ class RouteReport:
     unmatched: bool = False
     """Whether it is a pattern of an option that matches nothing."""
     failing: bool = False
-    """Whether its `values` or its `lastmod` function fail, as the verdict says."""
+    """Whether its `values` or its `lastmod` function fail, or items are wrong, as the verdict says."""
     lastmod_failure: str = ""
     unlinked: bool = False
     """Whether it is listed, and no page links to it."""
@@ -91,7 +91,8 @@ def route_report(entries: EntryBuilder, options: Options, context: EvaluationCon
     for provider, provided in context.providers.values():
         for route in provided:  # one that only stands for others has no page
             key = route.static, route.path
-            if provider.any_route and items[provider].failure is None and key in reports and not reports[key].provided:
+            read = items[provider]
+            if provider.any_route and not (read.failure or read.skipped or key not in reports or reports[key].provided):
                 del reports[key]
     digests = link_digests(snapshot)
     for report in reports.values():
@@ -137,7 +138,9 @@ def _decide(
         else:
             plural = "" if report.provided == 1 else "s"
             counts = f"values: {report.provided} page{plural}, {report.listed} listed"
-            report.verdict = Verdict(report.listed > 0, "; ".join((counts, *read.messages())))
+            reasons = (counts, *read.messages())[bool(read.skipped and not report.provided) :]
+            report.verdict = Verdict(report.listed > 0, "; ".join(reasons))
+            report.failing = read.skipped > 0
     if report.lastmod_failure:
         reason = f"{report.verdict.reason}; {report.lastmod_failure}"
         report.verdict, report.failing = report.verdict._replace(reason=reason), True
@@ -286,7 +289,7 @@ def evaluated_urls(
 ) -> Iterator[EvaluatedUrl]:
     """The URLs of static routes, of providers and of learned pages.
 
-    Why a provider fails is added to `failures`. Without that, `ValuesError` is raised.
+    Why a provider fails, or which items are wrong, is added to `failures`. Without that, `ValuesError` is raised.
     """
     site, digests = context.snapshot.site, link_digests(context.snapshot)
     reports = dict[Provider, ProviderReport]()
@@ -325,10 +328,12 @@ def evaluated_urls(
             event=max((at for at in (first_good, changed, dropped) if at is not None), default=None),
             linked=is_linked(site, candidate.route, candidate.path, digests),
         )
-    for failure in filter(None, (report.failure for report in reports.values())):
-        if failures is None:
-            raise failure
-        failures.append(str(failure))
+    for provider, report in reports.items():
+        if failures is None and report.failure:
+            raise report.failure
+        if failures is not None and (report.failure or report.skipped):
+            left_out = f"of the values of {provider.place}, {'; '.join(report.messages())}"
+            failures.append(str(report.failure or left_out))
 
 
 def pages_as_csv(lines: Iterable[EvaluatedUrl]) -> str:

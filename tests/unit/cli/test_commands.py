@@ -390,14 +390,17 @@ def test_an_app_that_does_not_start_is_named_as_the_cause(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "output", "status"), [(["list"], "/posts/spelt", 2), (["check", "--pages", "none"], "4 URLs", 1)]
+    ("arguments", "output", "status"),
+    [("list", "/posts/spelt", 2), ("check --pages none", "4 URLs", 1), ("routes --strict", "  /gone/<x>: ", 1)],
 )
+@pytest.mark.parametrize("values", ["lambda: 1 / 0", "[{'id': 1}]"])
 def test_a_provider_that_fails_costs_a_command_its_own_pages_only(
-    arguments: list[str], output: str, status: int
+    values: str, arguments: str, output: str, status: int
 ) -> None:
-    failing = '"/gone/<x>", "gone", sitemap(values=lambda: 1 / 0)(lambda x: x)'
+    failing = f'"/gone/<x>", "gone", sitemap(values={values})(lambda x: x)'
     own(BLOG.replace('"/gone", "gone", lambda: ("", 410)', failing) + "app = create_app()\n")
-    answer = run(arguments[0], "own_app:app", *arguments[1:])
+    command, *options = arguments.split()
+    answer = run(command, "own_app:app", *options)
     assert (answer.exit_code, output in answer.stdout) == (status, True), answer.output
 
 
