@@ -195,7 +195,9 @@ async def check_sitemap(
     if known is not None:  # before the pages are requested: what is known is of other requests
         # On a thread: it calls code of the app, such as its lastmod.
         requested = {url.loc for url in chosen}
-        for problem, loc in await asyncio.to_thread(lambda: [*check_coverage(known(failures), requested, reasons)]):
+        began = int(run.now)
+        found = await asyncio.to_thread(lambda: [*check_coverage(known(failures), requested, reasons, began)])
+        for problem, loc in found:
             run.report(problem, loc, source.name)
         for failure in failures:
             run.report(("coverage-values", failure), source.name)
@@ -246,24 +248,29 @@ def sitemap_urls(target: str) -> list[str]:
 
 
 def check_coverage(
-    urls: Iterable[EvaluatedUrl], requested: Collection[str], reasons: dict[str, str]
+    urls: Iterable[EvaluatedUrl], requested: Collection[str], reasons: dict[str, str], began: int
 ) -> Iterator[tuple[Problem, str]]:
     """Yield what differs between what is listed and what was seen, with the URL that it is about.
 
-    Nobody need be told to request what this run requests. Why other URLs are not listed is added to `reasons`.
+    Nobody need be told to request what this run requests, nor that nothing was seen before it began, such as in CI.
+    Why other URLs are not listed is added to `reasons`.
     """
+    never_seen, is_visited = list[str](), False
     for known in urls:
+        is_visited = is_visited or 0 < known.last_seen < began
         if not known.listed:
             reasons[known.url] = known.reason
         if known.excluded:
             continue
         if known.listed and known.status is None:
             if known.url not in requested:
-                yield ("coverage-never-seen", "no response of the page was seen"), known.url
+                never_seen.append(known.url)
         elif known.listed and known.status != 200:
             yield ("coverage-listed-bad", f"the last response had the status {known.status}"), known.url
         elif not known.listed and known.status == 200:
             yield ("coverage-not-listed", f"the page is left out: {known.reason}"), known.url
+    if is_visited:
+        yield from ((("coverage-never-seen", "no response of the page was seen"), url) for url in never_seen)
 
 
 def _sorted(run: Run) -> list[Finding]:

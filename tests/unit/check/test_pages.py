@@ -256,7 +256,8 @@ def test_page_that_is_listed_again_is_requested_once(site: WebSite, pages: Pages
 
 def known_url(listed: bool, reason: str, status: int | None) -> EvaluatedUrl:
     nothing = EvaluatedUrl._make([None] * len(EvaluatedUrl._fields))
-    return nothing._replace(url="https://example.com/a", listed=listed, reason=reason, status=status)
+    seen = 1 if status else 0
+    return nothing._replace(url="https://example.com/a", listed=listed, reason=reason, status=status, last_seen=seen)
 
 
 @pytest.mark.parametrize(
@@ -270,7 +271,8 @@ def known_url(listed: bool, reason: str, status: int | None) -> EvaluatedUrl:
     ],
 )
 def test_difference_gives_exactly_its_code(known: EvaluatedUrl, code: str | None) -> None:
-    found = [(problem[0], url) for problem, url in check_coverage([known], (), {})]
+    visited = known_url(True, "it answered 200", 200)
+    found = [(problem[0], url) for problem, url in check_coverage([known, visited], (), {}, 2)]
     assert found == ([(code, known.url)] if code else [])
     if code != "coverage-never-seen":  # which is left out if the run requests the page itself
-        assert len([*check_coverage([known], {known.url}, {})]) == len(found)
+        assert len([*check_coverage([known, visited], {known.url}, {}, 2)]) == len(found)

@@ -6,6 +6,7 @@ import asyncio
 import gzip
 import json
 import sys
+import time
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -447,12 +448,15 @@ def test_page_of_an_asgi_app_that_raises() -> None:
     assert messages(of_app(app, "--json"))["page-failed", "/"] == "the app raises ZeroDivisionError: division by zero"
 
 
-@pytest.mark.parametrize(("mode", "never_seen"), [("none", 120), ("sample", 70), ("all", 0)])
-def test_pages_that_the_run_requests_are_not_reported_as_never_seen(mode: str, never_seen: int) -> None:
-    app = flask.Flask("bakery", static_folder=None)
+@pytest.mark.parametrize(
+    ("mode", "age", "never_seen"), [("none", 60, 120), ("sample", 60, 71), ("all", 60, 0), ("none", 0, 0)]
+)
+def test_never_seen_are_pages_that_the_run_does_not_request_if_others_were_seen_before_it(
+    mode: str, age: float, never_seen: int
+) -> None:
+    app = bakery(clock=lambda: time.time() - age)
     values = sitemap(values=[*map(str, range(120))])
     app.add_url_rule("/breads/<name>", "bread", values(lambda name: f"<h1>{name}</h1>"))
-    app.wsgi_app = SitemapMiddleware(app.wsgi_app, base_url=BAKERY, store="memory://")
     found = codes(of_app(app, "--json", "--pages", mode, "--limit", "0", "--select", "coverage"))
     assert found == ["coverage-never-seen"] * never_seen
 
