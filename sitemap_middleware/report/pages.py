@@ -17,7 +17,7 @@ from ..evidence.page_verdict import UNLINKED, observed_facts, page_events
 from ..exceptions import StoreError
 from ..http.messages import AsyncCollector, Request, Response
 from ..http.urls import quote_path
-from ..listing.reports import pages_as_csv
+from ..listing.reports import EvaluatedUrl, pages_as_csv
 from ..models import Headers, Site
 from ..service import SitemapService
 from ..stores.stored_sites import store_status
@@ -231,22 +231,32 @@ def _monday(day: int) -> int:
 def _page(evaluation: Evaluation, asked: str, service: SitemapService) -> ReportPage:
     """One page, by its path or its URL: its verdict, the evidence, and its history."""
     site = evaluation.snapshot.site
-    path = asked.strip().removeprefix(site.base_url).partition("#")[0].partition("?")[0] or "/"
+    path = asked.strip().removeprefix(site.base_url).partition("#")[0].partition("?")[0]
+    path = path if path.startswith("/") or "://" in path else f"/{path}"
     for spelling in (path, quote_path(path) or path):
         _, rows = evaluation.index.query(PageQuery(path=spelling), 0, 1)
         if rows:
+            row, status = rows[0], 200
+            stored = evaluation.snapshot.find_pages([row.path]).get(row.path)
             break
     else:
         explanation = service.explain(unquote(path), service.snapshot(site))
-        return ReportPage("unknown_page.html", {"path": path, "explanation": explanation}, 404)
-    row = rows[0]
-    stored = evaluation.snapshot.find_pages([row.path]).get(row.path)
+        entry, stored, status = explanation.entry, explanation.page, 404
+        row = EvaluatedUrl._make([None] * len(EvaluatedUrl._fields))._replace(
+            path=path,
+            url=explanation.loc or "",
+            listed=explanation.listed,
+            reason=explanation.reason,
+            lastmod=entry.lastmod if entry else None,
+            lastmod_note=explanation.lastmod_source,
+            route=explanation.route.path if explanation.route else "",
+        )
     context: Context = {"row": row, "facts": [], "events": []}
     if stored is not None:
         events = page_events(stored, row.dropped, time)
         context["facts"] = list(observed_facts(stored, time))
         context["events"] = [(time(event.at), event.text) for event in events]
-    return ReportPage("page.html", context)
+    return ReportPage("page.html", context, status)
 
 
 # Requests for pages

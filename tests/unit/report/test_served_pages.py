@@ -205,8 +205,21 @@ def test_a_page_that_is_not_known_is_explained(sample: SampleSite) -> None:
         assert f"Left out {sample.app.explain(asked).reason}" in text_of(answer)
 
 
+def test_a_page_that_values_name_no_more_is_shown_with_its_route_evidence_and_history() -> None:
+    named = ["rye"]
+    marks = {"/posts/{slug}": sitemap(values=lambda: named)}
+    site = SampleSite("wsgi", {"/posts/{slug}": Page()}, marks=marks, base_url=BASE, report=REPORT, authorize=allow)
+    site.visit("/posts/rye")
+    named.clear()
+    answer = get(site, "/page", "path=/posts/rye")
+    assert answer.status == 404
+    text = text_of(answer)
+    for part in ("they do not include it", "Route /posts/<slug>", "type text/html", "1 was seen once"):
+        assert part in text, text
+
+
 def test_a_page_is_asked_for_by_its_path_or_its_url(sample: SampleSite) -> None:
-    for path in ("/authors/zoë", f"{BASE}/authors/zoë?x=1", "/authors/zo%C3%AB"):
+    for path in ("/authors/zoë", f"{BASE}/authors/zoë?x=1", "/authors/zo%C3%AB", "authors/zoë"):
         answer = get(sample, "/page", f"path={quote(path)}")
         assert (answer.status, '<h1 class="path">/authors/zoë</h1>' in answer.text) == (200, True)
 
