@@ -451,9 +451,7 @@ def test_page_of_an_asgi_app_that_raises() -> None:
 @pytest.mark.parametrize(
     ("mode", "age", "never_seen"), [("none", 60, 120), ("sample", 60, 71), ("all", 60, 0), ("none", 0, 0)]
 )
-def test_never_seen_are_pages_that_the_run_does_not_request_if_others_were_seen_before_it(
-    mode: str, age: float, never_seen: int
-) -> None:
+def test_never_seen_are_pages_beside_those_seen_before_and_requested(mode: str, age: float, never_seen: int) -> None:
     app = bakery(clock=lambda: time.time() - age)
     values = sitemap(values=[*map(str, range(120))])
     app.add_url_rule("/breads/<name>", "bread", values(lambda name: f"<h1>{name}</h1>"))

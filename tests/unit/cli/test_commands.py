@@ -391,7 +391,7 @@ def test_an_app_that_does_not_start_is_named_as_the_cause(
 
 @pytest.mark.parametrize(
     ("arguments", "output", "status"),
-    [("list", "/posts/spelt", 2), ("check --pages none", "4 URLs", 1), ("routes --strict", "  /gone/<x>: ", 1)],
+    [("list", "/posts/spelt", 2), ("check --pages=none", "4 URLs", 1), ("routes --strict", "  /gone/<x>: ", 1)],
 )
 @pytest.mark.parametrize("values", ["lambda: 1 / 0", "[{'id': 1}]"])
 def test_a_provider_that_fails_costs_a_command_its_own_pages_only(
@@ -399,8 +399,7 @@ def test_a_provider_that_fails_costs_a_command_its_own_pages_only(
 ) -> None:
     failing = f'"/gone/<x>", "gone", sitemap(values={values})(lambda x: x)'
     own(BLOG.replace('"/gone", "gone", lambda: ("", 410)', failing) + "app = create_app()\n")
-    command, *options = arguments.split()
-    answer = run(command, "own_app:app", *options)
+    answer = run(*arguments.split(), "own_app:app")
     assert (answer.exit_code, output in answer.stdout) == (status, True), answer.output
 
 

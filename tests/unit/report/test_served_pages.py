@@ -206,16 +206,13 @@ def test_a_page_that_is_not_known_is_explained(sample: SampleSite) -> None:
 
 
 def test_a_page_that_values_name_no_more_is_shown_with_its_route_evidence_and_history() -> None:
-    named = ["rye"]
-    marks = {"/posts/{slug}": sitemap(values=lambda: named)}
+    slugs = ["rye"]
+    marks = {"/posts/{slug}": sitemap(values=lambda: slugs)}
     site = SampleSite("wsgi", {"/posts/{slug}": Page()}, marks=marks, base_url=BASE, report=REPORT, authorize=allow)
     site.visit("/posts/rye")
-    named.clear()
-    answer = get(site, "/page", "path=/posts/rye")
-    assert answer.status == 404
-    text = text_of(answer)
-    for part in ("they do not include it", "Route /posts/<slug>", "type text/html", "1 was seen once"):
-        assert part in text, text
+    slugs.clear()
+    text = text_of(get(site, "/page", "path=/posts/rye"))
+    assert re.search("not include it .*Route /posts/<slug> .*type text/html .*content 1 was seen once", text)
 
 
 def test_a_page_is_asked_for_by_its_path_or_its_url(sample: SampleSite) -> None:
@@ -265,11 +262,8 @@ def test_what_takes_long_is_evaluated_in_the_background(monkeypatch: pytest.Monk
 
 
 def test_values_that_fail_are_told() -> None:
-    def fail() -> Any:
-        raise LookupError("no table")
-
     pages = {"/": Page(), "/{slug}": Page(), "/posts/{slug}": Page()}
-    marks = {"/{slug}": sitemap(values=fail), "/posts/{slug}": sitemap(values=["rye"])}
+    marks = {"/{slug}": sitemap(values=lambda: 1 / 0), "/posts/{slug}": sitemap(values=["rye"])}
     sample = SampleSite("wsgi", pages, marks=marks, base_url=BASE, report=REPORT, authorize=allow, robots=False)
     assert "Pages are missing here: the values of" in text_of(get(sample))
     assert "/posts/rye" in text_of(get(sample, "/pages"))
@@ -328,9 +322,6 @@ def test_the_evidence_of_a_page_has_what_its_response_said() -> None:
         assert text in text_of(get(sample, "/page", f"path={path}"))
 
 
-@pytest.mark.parametrize(
-    ("part", "whole", "text"),
-    [(0, 0, "–"), (0, 7, "0 %"), (7, 7, "100 %"), (998, 999, "99.9 %"), (1, 100_000, "0.1 %")],
-)
-def test_a_share_is_all_or_nothing_only_if_it_is(part: int, whole: int, text: str) -> None:
-    assert template_rendering.percent(part, whole) == text
+def test_a_share_is_all_or_nothing_only_if_it_is() -> None:
+    shares = {(0, 0): "–", (0, 7): "0 %", (7, 7): "100 %", (998, 999): "99.9 %", (1, 100_000): "0.1 %"}
+    assert {share: template_rendering.percent(*share) for share in shares} == shares
