@@ -195,8 +195,7 @@ async def check_sitemap(
     if known is not None:  # before the pages are requested: what is known is of other requests
         # On a thread: it calls code of the app, such as its lastmod.
         requested = {url.loc for url in chosen}
-        began = int(run.now)
-        found = await asyncio.to_thread(lambda: [*check_coverage(known(failures), requested, reasons, began)])
+        found = await asyncio.to_thread(lambda: [*check_coverage(known(failures), requested, reasons, int(run.now))])
         for problem, loc in found:
             run.report(problem, loc, source.name)
         for failure in failures:

@@ -398,16 +398,13 @@ def test_code_of_a_wsgi_app_is_called_where_no_event_loop_runs(arguments: list[s
     assert result.exit_code == 0
 
 
-def test_app_without_a_page_has_no_sitemap() -> None:
-    result = of_app(bakery(exclude=["/*"]))
-    assert result.exit_code == 1
-    assert "the server answers 404 [fetch-status]" in result.stdout
-
-
-def test_app_that_serves_no_sitemap() -> None:
-    result = of_app(bakery(enabled=False))
-    assert result.exit_code == 2
-    assert "there is no sitemap" in result.stderr
+@pytest.mark.parametrize(
+    ("options", "status", "text"),
+    [({"exclude": "/*"}, 1, "the server answers 404 [fetch-status]"), ({"enabled": False}, 2, "there is no sitemap")],
+)
+def test_app_without_a_sitemap(options: dict[str, Any], status: int, text: str) -> None:
+    result = of_app(bakery(**options))
+    assert (result.exit_code, text in result.output) == (status, True)
 
 
 def messages(answer: Result) -> dict[tuple[str, str], str]:

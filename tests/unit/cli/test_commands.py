@@ -394,9 +394,7 @@ def test_an_app_that_does_not_start_is_named_as_the_cause(
     [("list", "/posts/spelt", 2), ("check --pages=none", "4 URLs", 1), ("routes --strict", "  /gone/<x>: ", 1)],
 )
 @pytest.mark.parametrize("values", ["lambda: 1 / 0", "[{'id': 1}]"])
-def test_a_provider_that_fails_costs_a_command_its_own_pages_only(
-    values: str, arguments: str, output: str, status: int
-) -> None:
+def test_values_that_fail_cost_a_command_their_own_pages(values: str, arguments: str, output: str, status: int) -> None:
     failing = f'"/gone/<x>", "gone", sitemap(values={values})(lambda x: x)'
     own(BLOG.replace('"/gone", "gone", lambda: ("", 410)', failing) + "app = create_app()\n")
     answer = run(*arguments.split(), "own_app:app")
