@@ -318,15 +318,11 @@ def test_the_decorator_comes_before_a_sitemap_class() -> None:
     assert project.entries() == {"/": {"priority": "1.0"}, "/about/": {"priority": "0.9"}, "/posts/own/": {}}
 
 
-@pytest.mark.parametrize("value", [["posts"], {"posts": object()}, f"{__name__}.SITE"])
+@pytest.mark.parametrize("value", [["posts"], {"posts": object()}, f"{__name__}.SITE", "json.sitemapz"])
 def test_a_setting_that_holds_no_sitemaps_is_refused(value: Any) -> None:
-    with pytest.raises(OptionError, match=r"SITEMAP_SITEMAPS=.* is not a mapping of names to Sitemap classes"):
+    what = r"=.* is not a mapping of names to Sitemap classes| names 'json.sitemapz', which cannot be imported"
+    with pytest.raises((OptionError, ImportError), match=f"SITEMAP_SITEMAPS({what})"):
         Project(SITE, SITEMAP_SITEMAPS=value)
-
-
-def test_a_wrong_path_of_sitemaps_is_named_with_its_setting() -> None:
-    with pytest.raises(ImportError, match=r"SITEMAP_SITEMAPS names 'json.sitemapz', which cannot be imported"):
-        Project(SITE, SITEMAP_SITEMAPS="json.sitemapz")
 
 
 def test_sitemap_classes_may_share_a_view() -> None:
@@ -336,10 +332,8 @@ def test_sitemap_classes_may_share_a_view() -> None:
     project = Project(SITE, SITEMAP_SITEMAPS={"posts": Posts, "archive": Archive})
     assert {"/posts/first/", "/posts/old/"} <= {*project.listed()}
     assert project.middleware.explain("/posts/old/").reason.startswith("SITEMAP_SITEMAPS['archive'] includes it")
-    assert (
-        "it is in none of SITEMAP_SITEMAPS['posts'], SITEMAP_SITEMAPS['archive']"
-        in project.middleware.explain("/posts/none/").reason
-    )
+    reason = project.middleware.explain("/posts/none/").reason
+    assert "it is in none of SITEMAP_SITEMAPS['posts'], SITEMAP_SITEMAPS['archive']" in reason
 
 
 def test_refresh_reads_the_sitemap_classes_that_may_give_a_path_and_then_requests_it() -> None:
