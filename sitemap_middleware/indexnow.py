@@ -254,6 +254,8 @@ class IndexNow:
     now: Callable[[], int]
     """The clock of all workers."""
     site: Callable[[], Site]
+    is_requested: Callable[[], bool]
+    """Whether the site was requested: before, its root path may be unknown."""
     changes: Callable[[Site, float], list[Change]]
     """Those of the sitemap that count, if it was to be up to date at a time."""
     named: Callable[[], Mapping[str, float]]
@@ -335,7 +337,7 @@ class IndexNow:
             if reason is not None:
                 self._warn_once("off", "IndexNow is off: %s", reason)
                 self.state = 0
-            elif self._has_turn(site):
+            elif self.is_requested() and self._has_turn(site):
                 try:
                     self._work(site)
                 finally:
@@ -356,7 +358,7 @@ class IndexNow:
         reason = "the site is on this machine" if site.loopback else self.unfit_reason()
         if reason is not None:
             return f"{reason}; indexnow_endpoint names an engine to try it with"
-        return None if self.rules(site).allows(f"{site.base_url}/") else "robots.txt disallows the home page"
+        return None if self.rules(site).allows(f"{site.base_url}/") else "robots.txt, or the option robots, keeps crawlers from the home page"
 
     def _has_turn(self, site: Site) -> bool:
         return self.store.take(site.base_url, RECORD_NAME, LEASE_SECONDS)

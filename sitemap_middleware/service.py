@@ -102,6 +102,7 @@ class SitemapService:
             store=self._guarded_store,
             now=self._guarded_store.time,
             site=self.site_resolver.default_site,
+            is_requested=self.site_resolver.is_requested,
             changes=self._publisher.changes,
             named=self.refresher.changed,
             public_locs=self._public_locs,

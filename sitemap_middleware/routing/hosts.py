@@ -148,16 +148,12 @@ class SiteResolver:
             trusted = (*self._allowed, *self._app_routes.trusted_hosts)
             if not urls.is_host_allowed(site.host, trusted):
                 return None, "none"
+        if self._first is None and site is not None and (self._base is None or site.host == self._base.host):
+            self._first = request.scheme, request.host, request.root
         return site, trust
 
     def resolve(self, scheme: str, host: str, root: str, *, may_block: bool = False) -> tuple[Site | None, HostTrust]:
         """The site of a scheme, Host and root path, or None; and what the Host is to the site."""
-        site, trust = self._resolve(scheme, host, root, may_block)
-        if self._first is None and site is not None and (self._base is None or site.host == self._base.host):
-            self._first = scheme, host, root
-        return site, trust
-
-    def _resolve(self, scheme: str, host: str, root: str, may_block: bool) -> tuple[Site | None, HostTrust]:
         base, normal, quoted = self._base, urls.normal_host(host, scheme), urls.root_of(root)
         if quoted is None or len(quoted) > MAX_ROOT_CHARS:
             return None, "none"
@@ -258,11 +254,15 @@ class SiteResolver:
 
         The first that was requested, else base_url's, else that of the first host that is named in full.
         """
-        if self._first is not None and (first := self._resolve(*self._first, may_block=True)[0]) is not None:
+        if self._first is not None and (first := self.resolve(*self._first, may_block=True)[0]) is not None:
             return first
         named = [self._base] if self._base else self.named_sites()
         site = named[0] if named else Site("http", "localhost", loopback=True)
         return replace(site, root=self._declared_root(), routed=self._routed_host(site.host))
+
+    def is_requested(self) -> bool:
+        """Whether the default site was requested. Only a request shows the root path that a server sets."""
+        return self._first is not None
 
     def named_sites(self) -> list[Site]:
         """The sites, without a root path, of the hosts that allowed_hosts or the app's settings name in full.
