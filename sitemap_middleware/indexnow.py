@@ -358,7 +358,8 @@ class IndexNow:
         reason = "the site is on this machine" if site.loopback else self.unfit_reason()
         if reason is not None:
             return f"{reason}; indexnow_endpoint names an engine to try it with"
-        return None if self.rules(site).allows(f"{site.base_url}/") else "robots.txt, or the option robots, keeps crawlers from the home page"
+        is_allowed = self.rules(site).allows(f"{site.base_url}/")
+        return None if is_allowed else "robots.txt, or the option robots, keeps crawlers from the home page"
 
     def _has_turn(self, site: Site) -> bool:
         return self.store.take(site.base_url, RECORD_NAME, LEASE_SECONDS)

@@ -65,12 +65,13 @@ def open_target(app: Any, *, base_url: str | None, root_path: str | None) -> Tar
     if site is not None and options.allowed_hosts and resolver.refuses(site.host):
         names = ", ".join(options.allowed_hosts)
         raise CommandError(f"--base-url={base_url!r} names a host that allowed_hosts refuses: it allows {names}")
-    guessed = None
-    if site is None and options.site is None and not resolver.named_sites():
-        keys = _stored_keys(middleware.service)
-        if len(keys) == 1:
-            guessed = parse_base_url(base_url_of_key(next(iter(keys))), "the store's site")
-            root, guessed = root or unquote(guessed.root), replace(guessed, root="")
+    guessed, named = None, site or options.site
+    if named is not None or not resolver.named_sites():
+        stored = [parse_base_url(base_url_of_key(key), "the store's site") for key in _stored_keys(middleware.service)]
+        stored = [known for known in stored if named is None or known.host == named.host]
+        if len(stored) == 1:
+            root = unquote(stored[0].root) if root is None else root
+            guessed = None if named else replace(stored[0], root="")
     wanted = site or guessed
     if wanted is not None and middleware.settings["base_url"].source in ("environment", "default"):
         middleware.service = middleware.service.with_site(wanted)

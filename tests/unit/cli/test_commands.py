@@ -228,7 +228,7 @@ def test_command_on_an_app_of_many_tenants_asks_for_one_of_them() -> None:
     assert "--base-url='https://b.example'" in refused("list", "own_app:app", "--base-url", "https://b.example")
 
 
-@pytest.mark.parametrize("options", [["--root-path", "/shop"], ["--base-url", "https://shop.example/shop"]])
+@pytest.mark.parametrize("options", [[], ["--root-path", "/shop"], ["--base-url", "https://shop.example/shop"]])
 def test_app_below_a_root_path_is_found_as_its_server_serves_it(options: list[str]) -> None:
     visit_shop("/shop", "/about")
     answer = run("explain", "own_shop:app", "/about", *options)

@@ -454,7 +454,10 @@ def test_it_is_off_where_it_would_be_wrong(
 @pytest.mark.parametrize(
     ("lines", "reason"),
     [
-        ("robots = 'User-agent: *\\nDisallow: /'", "robots.txt, or the option robots, keeps crawlers from the home page"),
+        (
+            "robots = 'User-agent: *\\nDisallow: /'",
+            "robots.txt, or the option robots, keeps crawlers from the home page",
+        ),
         ("store = 'memory://'", "the store is memory, so each worker would have a key of its own: name a store"),
     ],
 )
