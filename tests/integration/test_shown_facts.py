@@ -13,6 +13,7 @@ from sitemap_middleware import Entry, OptionError, SitemapMiddleware, sitemap
 
 from ..support.documents import parsed
 from ..support.sample_sites import Clock
+from ..support.waiting import until
 from ..support.wire import RequestSpec, wsgi
 
 BASE = "https://example.com"
@@ -202,8 +203,9 @@ def test_images_that_the_app_refuses_or_excludes_are_on_no_page() -> None:
         wsgi(site, RequestSpec(path, host="example.com"))
         site.flush()
         clock.pass_(8_000)
-    text = wsgi(site, RequestSpec("/sitemap.xml", host="example.com")).text
-    assert re.findall("<image:loc>(.*?)<", text) == [f"{BASE}/fine/a.png"]
+    request, image = RequestSpec("/sitemap.xml", host="example.com"), re.compile("<image:loc>(.*?)<")
+    until(lambda: image.search(wsgi(site, request).text))
+    assert image.findall(wsgi(site, request).text) == [f"{BASE}/fine/a.png"]
     site.close()
 
 

@@ -297,7 +297,7 @@ def test_pages_that_were_listed_and_are_gone_have_a_document_for_thirty_days() -
 def test_a_page_that_leaves_the_values_is_asked_whether_it_is_gone() -> None:
     bakery = Bakery(gone=True, verify=True)
     bakery.items = {"rye": None, "oat": None, "spelt": None}
-    bakery.visit("/", *(f"/items/{slug}" for slug in bakery.items))
+    bakery.visit("/", "/items/spelt")
     bakery.pass_(2 * DAY)
     bakery.items = {"rye": None}
     bakery.statuses = {"/items/oat": 404}

@@ -106,7 +106,7 @@ def test_changed_tells_of_no_page_that_may_not_be_listed() -> None:
         assert site.engine.requests == []
 
 
-@pytest.mark.parametrize("status", [200, 401, 403, 302, 500, 0])
+@pytest.mark.parametrize("status", [200, 401, 403, 404, 302, 500, 0])
 @pytest.mark.parametrize("note", ["old", "draft"])
 def test_changed_tells_of_a_page_only_by_what_it_answers_since(note: str, status: int) -> None:
     with told(verify=True) as site:
@@ -116,7 +116,7 @@ def test_changed_tells_of_a_page_only_by_what_it_answers_since(note: str, status
         site.app.changed(f"/notes/{note}")
         until(lambda: (site.step(), f"/notes/{note}" in requested)[1])
         site.step(times=3)
-        is_gone = note == "old" and status == 0
+        is_gone = note == "old" and status in (404, 0)
         assert site.engine.paths() == ({f"/notes/{note}": 1} if status == 200 or is_gone else {})
         if status == 500:  # it is requested again now and then
             site.statuses.clear()
