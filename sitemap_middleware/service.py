@@ -23,7 +23,6 @@ from .evidence.page_verdict import Explanation, Verdict
 from .exceptions import StoreError
 from .http import urls
 from .http.messages import DOCUMENT_SUFFIXES, AsyncCollector, CapturedResponse, Request
-from .http.proxies import forwarded_hosts
 from .http.request_filter import COOKIE, FOREIGN_HOST, IgnoreReason, ignore_reason_of_line
 from .http.robots_parser import ROBOTS_PATH
 from .indexnow import IndexNow
@@ -175,24 +174,8 @@ class SitemapService:
         return (
             ignore_reason_of_line(request.method, query=bool(request.query))
             or request.ignore_reason()
-            or self._ignore_reason_of_hosts(request)
+            or (FOREIGN_HOST if self.site_resolver.is_for_foreign_host(request) else None)
         )
-
-    def _ignore_reason_of_hosts(self, request: Request) -> IgnoreReason | None:
-        """Why a request is not evidence if its Host is the site's own, but other headers name a foreign host.
-
-        An app that trusts those headers answers for the foreign host.
-        """
-        others = {host for host in forwarded_hosts(request.headers) if host.lower() != request.host.lower()}
-        if not others:
-            return None
-        site, trust = self.site_resolver.resolve_request(request)
-        if site is None:
-            return FOREIGN_HOST
-        if trust != "own":
-            return None  # the Host may be a proxy's internal name of the app
-        is_own = all(self.site_resolver.is_own_host(site, request.host, host) for host in others)
-        return None if is_own else FOREIGN_HOST
 
     def refresh(self, path: str | None = None, *, is_changed: bool = False) -> None:
         """Have a decoded path, or everything, brought up to date with the next request for the sitemap.

@@ -15,6 +15,7 @@ from urllib.parse import unquote
 
 from ..http import urls
 from ..http.messages import Request
+from ..http.proxies import forwarded_hosts
 from ..models import Site, StoreKey
 from ..options.table import Options
 from ..util import BoundedCache, WarnOnce, is_on_event_loop, reset_after_fork, run_in_background
@@ -185,7 +186,22 @@ class SiteResolver:
         trusted = self._app_routes.trusted_hosts
         return urls.is_host_allowed(site.host, trusted) or (site.loopback and not trusted and not self._allowed)
 
-    def is_own_host(self, site: Site, request_host: str, host: str) -> bool:
+    def is_for_foreign_host(self, request: Request) -> bool:
+        """Whether the Host of a request is a site's own, but other headers name a foreign one, or it has no site.
+
+        An app that trusts those headers answers for the foreign host.
+        """
+        others = {host for host in forwarded_hosts(request.headers) if host.lower() != request.host.lower()}
+        if not others:
+            return False
+        site, trust = self.resolve_request(request)
+        if site is None:
+            return True
+        if trust != "own":
+            return False  # the Host may be a proxy's internal name of the app
+        return not all(self._is_own_host(site, request.host, host) for host in others)
+
+    def _is_own_host(self, site: Site, request_host: str, host: str) -> bool:
         """Whether an app that believes a host from a proxy's header answers for the site itself.
 
         That host is the site's or that of the request, but for the port and a `www.`, or it stands for the same site.
