@@ -199,9 +199,8 @@ class EntryBuilder:
         modified, failure = self._developer_lastmod(route) if given.lastmod is None else (given.lastmod, "")
         lastmod_result = lastmod(modified, candidate.page, route.last_modified, signals, context.snapshot.now)
         if lastmod_result.text is None and given.unusable_lastmod is not None:
-            source = f"its values give {reprlib.repr(given.unusable_lastmod)}, which is not a date; {_DATE_FIX}"
-            lastmod_result = LastmodResult(None, source)
-            self._warn_once(f"dates of {route.endpoint}", "%s has no lastmod: %s", loc, source)
+            failure = f"its values give {reprlib.repr(given.unusable_lastmod)}, which is not a date; {_DATE_FIX}"
+            self._warn_once(f"dates of {route.endpoint}", "%s has no lastmod: %s", loc, failure)
         elif candidate.loc is not None and modified is None:
             lastmod_result = LastmodResult(None, "its section gives no date, and pages of sections are not observed")
         lastmod_result = lastmod_result._replace(failure=failure)

@@ -401,6 +401,13 @@ def test_values_that_fail_cost_a_command_their_own_pages(values: str, arguments:
     assert (answer.exit_code, output in answer.stdout) == (status, True), answer.output
 
 
+def test_a_lastmod_that_is_no_date_fails_strict() -> None:
+    given = 'values=["rye", "spelt"], lastmod="2024-05-01"'
+    own(BLOG.replace(given, "values=[{'slug': 'rye', 'lastmod': 'soon'}]") + "app = create_app()\n")
+    answer = run("routes", "own_app:app", "--strict")
+    assert (answer.exit_code, "which is not a date" in answer.stdout) == (1, True), answer.output
+
+
 @pytest.mark.parametrize(
     ("options", "status"), [("", 0), ("exclude=['/serach']", 1), ("learn=['/posts-of/*'], exclude=['/tags/*']", 1)]
 )
