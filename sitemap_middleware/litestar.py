@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from litestar.plugins import CLIPluginProtocol, InitPluginProtocol
 from litestar.plugins.base import ReceiveRoutePlugin
 
-from .adapters.installation import app_of_route, install_once
+from .adapters.app_lookup import app_of_route, install_once
 from .middleware import SitemapMiddleware, SitemapOptions
 from .options.table import refuse_unknown
 from .routing.litestar_routes import settings_of_handler

@@ -7,7 +7,7 @@ import os
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypedDict, Unpack, cast
 
-from .adapters.installation import adapter_class, app_around_route, detect_protocol, find_middleware, install_once
+from .adapters.app_lookup import adapter_class, app_around_route, detect_protocol, find_middleware, install_once
 from .adapters.metrics import metrics_reporter
 from .exceptions import OptionError
 from .options.sources import CONFIG_PLACE, Setting, collect_settings, warn_of_unknown_keys

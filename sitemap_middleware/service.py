@@ -25,13 +25,14 @@ from .http import urls
 from .http.messages import DOCUMENT_SUFFIXES, AsyncCollector, CapturedResponse, Request
 from .http.request_filter import COOKIE, FOREIGN_HOST, IgnoreReason, ignore_reason_of_line
 from .http.robots_parser import ROBOTS_PATH
-from .indexnow import IndexNow
+from .indexnow.sender import IndexNow
 from .listing.candidates import SiteSnapshot
 from .listing.entries import EntryBuilder
+from .listing.evaluated_urls import EvaluatedUrl, PageChange, evaluated_urls
 from .listing.explain import explain
 from .listing.policy import ROBOTS_TXT_REASON, EvaluationContext, ListingPolicy
 from .listing.provider_reader import Providers
-from .listing.reports import EvaluatedUrl, PageChange, RouteReport, evaluated_urls, route_report
+from .listing.route_report import RouteReport, route_report
 from .models import Site
 from .observe.buffer import SHUTDOWN_TIMEOUT_SECONDS, ResponseBuffer
 from .observe.ingest import Ingester
@@ -40,8 +41,8 @@ from .observe.refresh_marks import Refresher, RefreshMarks
 from .observe.tracker import RequestKey, TrackedPage, Tracker
 from .options.table import Options
 from .routing.framework_detection import framework_app, is_debug
-from .routing.hosts import SiteResolver
 from .routing.route_table import AppRoutes
+from .routing.site_resolver import SiteResolver
 from .stores.base import Store
 from .stores.breaker import GuardedStore
 from .stores.default import FallbackStore, is_tested

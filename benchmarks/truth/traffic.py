@@ -15,7 +15,8 @@ from sitemap_middleware.evidence.observations import Observation, at_merge
 from sitemap_middleware.evidence.page_verdict import page_verdict
 from sitemap_middleware.evidence.response_headers import ResponseHeaders
 from sitemap_middleware.evidence.response_parser import parse_response
-from sitemap_middleware.evidence.site_signals import equal_groups, find_equal_pages, site_signals
+from sitemap_middleware.evidence.site_signals import site_signals
+from sitemap_middleware.evidence.soft_404 import equal_groups, find_equal_pages
 from sitemap_middleware.evidence.value_history import VOLATILE
 from sitemap_middleware.http.messages import CapturedResponse
 from sitemap_middleware.models import Page as Known

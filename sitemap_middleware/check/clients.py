@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Final, Protocol
 from urllib.parse import unquote
 
-from ..adapters.running_app import Fetch
+from ..adapters.app_runner import Fetch
 from ..evidence.response_headers import ResponseHeaders
 from ..evidence.response_parser import decode_body, denies_access
 from ..http.messages import DOCUMENT_SUFFIXES

@@ -15,7 +15,7 @@ from ..protocol.extensions import MAX_NEWS
 from .extensions import LINK, NEWS, check_extensions, check_versions
 from .findings import Problem, quoted
 from .reader import GZIP_MAGIC, Element, Unreadable, XmlReader, pieces_of
-from .run import HINTS, ListedDocument, ListedUrl, Run
+from .run_state import HINTS, ListedDocument, ListedUrl, Run
 from .values import (
     MAX_HINT_CHARS,
     CheckedLastmod,

@@ -9,7 +9,7 @@ from pathlib import PurePath
 from typing import Any, Final
 
 from .findings import RULES, Finding, Rule, Severity, finding_key
-from .run import Run
+from .run_state import Run
 
 SARIF_SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 MAX_EQUAL: Final = 3

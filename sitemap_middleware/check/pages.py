@@ -16,7 +16,7 @@ from ..http.messages import MAX_HTML_BYTES
 from ..http.robots_parser import MAX_ROBOTS_BYTES
 from .clients import Client, Failure, Response, Robots
 from .findings import Problem, quoted, shortened
-from .run import ListedUrl, Run
+from .run_state import ListedUrl, Run
 from .values import check_lastmod, check_loc, resolved
 
 _MAX_LINKS: Final = 5_000

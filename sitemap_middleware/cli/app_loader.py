@@ -15,7 +15,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from ..adapters.installation import ADD_MIDDLEWARE_HINT, find_all
+from ..adapters.app_lookup import ADD_MIDDLEWARE_HINT, find_all
 from ..middleware import SitemapMiddleware
 from .terminal import CommandError, printable
 

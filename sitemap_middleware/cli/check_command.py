@@ -15,15 +15,16 @@ from typing import Any, Final
 import click
 
 from .. import __version__
-from ..check.check_sitemap import ClientSource, FileSource, check_sitemap
 from ..check.clients import AppClient, Client
 from ..check.findings import FAMILIES, RULES, Severity, shortened
 from ..check.output import as_json as json_of
 from ..check.output import as_sarif, by_rule, summary, text_lines
-from ..check.run import DEFAULT_LIMIT, DEFAULT_MAX_DOCUMENTS, SAMPLE_PAGES, Pages, Run, Settings
+from ..check.run_check import check_sitemap
+from ..check.run_state import DEFAULT_LIMIT, DEFAULT_MAX_DOCUMENTS, SAMPLE_PAGES, Pages, Run, Settings
+from ..check.sources import ClientSource, FileSource
 from ..check.values import check_loc, without_credentials
 from ..http.urls import parse_base_url
-from ..listing.reports import EvaluatedUrl
+from ..listing.evaluated_urls import EvaluatedUrl
 from ..stores.default import only_existing_files
 from . import terminal
 from .app_loader import is_app_name

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 from urllib.parse import SplitResult, unquote, urlsplit
 
+from ..adapters.app_runner import RunningApp, running_app
 from ..adapters.asgi import ASGIMiddleware
-from ..adapters.running_app import RunningApp, running_app
 from ..exceptions import SitemapError, StoreError
 from ..http.urls import ascii_host, normal_host, parse_base_url, root_of
 from ..listing.candidates import SiteSnapshot

@@ -14,7 +14,7 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from ..check.check_sitemap import sitemap_urls
+from ..check.run_check import sitemap_urls
 from ..check.values import without_credentials
 from ..crawler_logs.crawl_report import CrawlReport, crawl_report
 from ..crawler_logs.crawlers import Identities

@@ -18,7 +18,8 @@ from rich.text import Text
 from ..evidence.dates import w3c_from_timestamp
 from ..evidence.page_verdict import UNLINKED, Explanation, observed_facts
 from ..listing.candidates import SiteSnapshot
-from ..listing.reports import COLUMNS, EvaluatedUrl, PageChange, RouteReport, pages_as_csv
+from ..listing.evaluated_urls import COLUMNS, EvaluatedUrl, PageChange, pages_as_csv
+from ..listing.route_report import RouteReport
 from . import terminal
 from .command_target import Target, open_target, reporting_errors
 from .terminal import CommandError, Row, console, print_json, print_line, print_notes, print_rows, printable, progress

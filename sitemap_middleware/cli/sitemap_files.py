@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import unquote
 
-from ..adapters.running_app import Fetch
+from ..adapters.app_runner import Fetch
 from ..exceptions import SitemapError
 from ..http.messages import GENERATING_HEADER
 from ..models import Site

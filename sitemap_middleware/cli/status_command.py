@@ -10,7 +10,7 @@ import click
 
 from ..evidence.dates import w3c_from_timestamp
 from ..http.urls import without_password
-from ..indexnow import RECORD_NAME, Queue, decoded_queue
+from ..indexnow.queue import RECORD_NAME, Queue, decoded_queue
 from ..models import Site
 from ..options.sources import Setting
 from ..stores import Store, open_store

@@ -20,8 +20,8 @@ from ..evidence.observations import HTML_TYPES
 from ..evidence.page_verdict import is_gone, page_verdict
 from ..http.urls import with_entities
 from ..listing.candidates import SiteSnapshot, decode_path
+from ..listing.evaluated_urls import end_of, first_good_at
 from ..listing.policy import ListingPolicy
-from ..listing.reports import end_of, first_good_at
 from ..models import Page, Site
 from .xml import Document, compressed
 

@@ -28,15 +28,15 @@ from ..http.messages import (
     text_response,
 )
 from ..http.robots_parser import DISALLOW_ALL, ROBOTS_PATH, RobotsRules
-from ..indexnow import IndexNow
+from ..indexnow.sender import IndexNow
 from ..models import Site
 from ..observe.buffer import ResponseBuffer
 from ..observe.refresh_marks import Refresher, RefreshMarks
 from ..options.table import Options
 from ..protocol.value_checks import RESERVED_SECTIONS
 from ..routing.framework_detection import proxy_middleware
-from ..routing.hosts import SiteResolver
 from ..routing.route_table import GONE_SECTION, AppRoutes, RouteTable
+from ..routing.site_resolver import SiteResolver
 from ..util import begin, log
 from .changes import ATOM_TYPE, MAX_FEED_ENTRIES, PublicLocs, atom
 from .no_sitemap_reasons import (

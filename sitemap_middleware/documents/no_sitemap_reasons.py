@@ -13,7 +13,7 @@ from ..exceptions import StoreError
 from ..http.messages import GENERATING_HEADER
 from ..http.request_filter import printable
 from ..http.urls import canonical_hint
-from ..listing.reports import unmatched_patterns
+from ..listing.route_report import unmatched_patterns
 from ..models import Page, Site
 from ..options.table import Options
 from ..routing.route_table import RouteTable

@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Final, NamedTuple
 from urllib.parse import unquote
 
-from ..evidence.site_signals import equal_groups, find_equal_pages
+from ..evidence.soft_404 import equal_groups, find_equal_pages
 from ..http.messages import AsyncCollector
 from ..http.robots_parser import RobotsRules
 from ..http.urls import path_digest, quote_path

@@ -29,8 +29,8 @@ from ..http.urls import loc_of, quote_path
 from ..listing.provider_reader import Providers
 from ..models import Page, PageLimits, Route, Site, StoreKey
 from ..options.table import Options
-from ..routing.hosts import SiteResolver
 from ..routing.route_table import AppRoutes, RouteTable
+from ..routing.site_resolver import SiteResolver
 from ..stores.base import UNLIMITED, Store
 from ..stores.breaker import GuardedStore
 from ..util import BoundedCache, WarnOnce, in_pieces

@@ -27,7 +27,7 @@ from ..http.urls import quote_path
 from ..models import Site, StoreKey
 from ..stores.breaker import GuardedStore
 from ..util import BoundedCache, log, reset_after_fork, run_in_background
-from .running_requests import MAX_PAUSE_SECONDS, Asked, Job, OwnRequest, Queue, RunningRequests
+from .own_requests import MAX_PAUSE_SECONDS, Asked, Job, OwnRequest, Queue, RunningRequests
 
 FIRST_WAIT_SECONDS: Final = 2.0
 """Seconds for which a request for the sitemap waits for pages that nobody has visited or that are in doubt, so that the

@@ -10,8 +10,8 @@ from typing import Any, Final, Protocol
 from urllib.parse import unquote
 from xml.etree import ElementTree as ET
 
-from ..adapters.installation import detect_protocol
-from ..adapters.running_app import running_app
+from ..adapters.app_lookup import detect_protocol
+from ..adapters.app_runner import running_app
 from ..cli.sitemap_files import DocumentMissing, fetch_documents
 from ..evidence.page_verdict import Explanation
 from ..exceptions import OptionError

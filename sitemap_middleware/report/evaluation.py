@@ -24,8 +24,9 @@ from ..evidence.dates import SECONDS_PER_DAY
 from ..exceptions import StoreError
 from ..http.messages import Request
 from ..listing.candidates import SiteSnapshot
+from ..listing.evaluated_urls import EvaluatedUrl
 from ..listing.policy import EQUAL_CONTENT, OTHER_SLASH, ROBOTS_REASON, UNANSWERED
-from ..listing.reports import EvaluatedUrl, RouteReport
+from ..listing.route_report import RouteReport
 from ..models import Site
 from ..util import resolve, run_in_background
 

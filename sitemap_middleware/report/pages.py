@@ -17,7 +17,7 @@ from ..evidence.page_verdict import UNLINKED, observed_facts, page_events
 from ..exceptions import StoreError
 from ..http.messages import AsyncCollector, Request, Response
 from ..http.urls import quote_path
-from ..listing.reports import EvaluatedUrl, pages_as_csv
+from ..listing.evaluated_urls import EvaluatedUrl, pages_as_csv
 from ..models import Headers, Site
 from ..service import SitemapService
 from ..stores.stored_sites import store_status

@@ -15,7 +15,7 @@ from starlette.routing import Mount, Route
 from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.documents.publisher import MAX_SITES
 from sitemap_middleware.models import StoreKey
-from sitemap_middleware.routing import hosts
+from sitemap_middleware.routing import site_resolver
 from sitemap_middleware.stores.sqlite import MemoryStore, SQLiteStore
 
 from ..support.collection_sizes import collection_sizes
@@ -185,7 +185,7 @@ def test_a_long_root_path_has_no_sitemap() -> None:
 def test_the_longest_idle_host_makes_room_for_another_at_once_but_one_a_minute(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hosts, "MAX_SITES", 20)
+    monkeypatch.setattr(site_resolver, "MAX_SITES", 20)
     store = MemoryStore()
     sample = SampleSite(
         "wsgi", {"/": Page(), "/gone": Page(404)}, allowed_hosts=[".example.com"], store=store, verify=False
@@ -207,5 +207,5 @@ def test_the_longest_idle_host_makes_room_for_another_at_once_but_one_a_minute(
     assert len([message for message in caplog.messages if "too many sites" in message]) == 1
     assert sample.request("/sitemap.xml", host="s1.example.com").status == 200
     assert sample.request("/sitemap.xml", host="s0.example.com").status == 404, "it was idle for longest"
-    sample.clock.pass_(hosts.REPLACE_SECONDS)
+    sample.clock.pass_(site_resolver.REPLACE_SECONDS)
     assert status_after_visit("new.example.com") == 200

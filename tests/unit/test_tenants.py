@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitemap_middleware import SitemapMiddleware, sitemap
-from sitemap_middleware.routing.hosts import MAX_ASKED_HOSTS
+from sitemap_middleware.routing.site_resolver import MAX_ASKED_HOSTS
 from sitemap_middleware.stores.sqlite import MemoryStore
 from sitemap_middleware.util import is_on_event_loop
 

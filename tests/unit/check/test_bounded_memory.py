@@ -21,9 +21,9 @@ ALLOWED_MEGABYTES = 150
 RUN = """
 import asyncio, json, resource, sys
 from pathlib import Path
-from sitemap_middleware.check.check_sitemap import FileSource
-from sitemap_middleware.check.run import Settings
-from sitemap_middleware.check.check_sitemap import check_sitemap
+from sitemap_middleware.check.sources import FileSource
+from sitemap_middleware.check.run_state import Settings
+from sitemap_middleware.check.run_check import check_sitemap
 result = asyncio.run(check_sitemap(FileSource(Path(sys.argv[1])), Settings()))
 codes = sorted({finding.code for finding in result.findings})
 print(json.dumps([resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, codes, len(result.findings)]))

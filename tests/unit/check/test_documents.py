@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from sitemap_middleware.check import run
-from sitemap_middleware.check.check_sitemap import FileSource, check_sitemap
-from sitemap_middleware.check.run import Settings
+from sitemap_middleware.check import run_state
+from sitemap_middleware.check.run_check import check_sitemap
+from sitemap_middleware.check.run_state import Settings
+from sitemap_middleware.check.sources import FileSource
 from sitemap_middleware.exceptions import SitemapError
 
 from .test_rules import FAULTY, check
@@ -152,7 +153,7 @@ def test_report_shortens_what_is_long(tmp_path: Path) -> None:
 
 
 def test_urls_beyond_the_memory_of_a_run_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run, "MAX_KEPT_BYTES", 1_000)
+    monkeypatch.setattr(run_state, "MAX_KEPT_BYTES", 1_000)
     for name in "abcdef":
         (tmp_path / f"{name}.xml").write_text(urlset(*(f"https://example.com/{name}/{number}" for number in range(3))))
     result = asyncio.run(check_sitemap(FileSource(tmp_path), Settings()))

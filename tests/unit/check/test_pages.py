@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from sitemap_middleware.check.check_sitemap import check_coverage
 from sitemap_middleware.check.findings import FAMILIES
 from sitemap_middleware.check.output import summary
-from sitemap_middleware.check.run import SAMPLE_PAGES, Pages, Run, Settings
-from sitemap_middleware.listing.reports import EvaluatedUrl
+from sitemap_middleware.check.run_check import check_coverage
+from sitemap_middleware.check.run_state import SAMPLE_PAGES, Pages, Run, Settings
+from sitemap_middleware.listing.evaluated_urls import EvaluatedUrl
 
 from .web_site import NAMESPACE, Reply, WebSite, check_url, codes, served, urlset, xml
 

@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from sitemap_middleware.check.check_sitemap import FileSource, check_sitemap
 from sitemap_middleware.check.findings import RULES, Finding, Severity
-from sitemap_middleware.check.run import Settings
+from sitemap_middleware.check.run_check import check_sitemap
+from sitemap_middleware.check.run_state import Settings
+from sitemap_middleware.check.sources import FileSource
 
 from .web_site import NAMESPACE, index, urlset
 

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from sitemap_middleware.check import web_client
-from sitemap_middleware.check.check_sitemap import sitemap_urls
 from sitemap_middleware.check.clients import Failure, Response
 from sitemap_middleware.check.findings import FAMILIES
-from sitemap_middleware.check.run import Settings
+from sitemap_middleware.check.run_check import sitemap_urls
+from sitemap_middleware.check.run_state import Settings
 from sitemap_middleware.check.web_client import WebClient
 from sitemap_middleware.exceptions import SitemapError
 

@@ -9,8 +9,9 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 
-from sitemap_middleware.check.check_sitemap import ClientSource, check_sitemap
-from sitemap_middleware.check.run import Run, Settings
+from sitemap_middleware.check.run_check import check_sitemap
+from sitemap_middleware.check.run_state import Run, Settings
+from sitemap_middleware.check.sources import ClientSource
 from sitemap_middleware.check.web_client import WebClient
 
 NAMESPACE = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'

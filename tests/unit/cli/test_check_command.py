@@ -21,8 +21,8 @@ from starlette.responses import HTMLResponse
 from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware, sitemap
-from sitemap_middleware.check.check_sitemap import sitemap_urls
 from sitemap_middleware.check.findings import FAMILIES, RULES, Family
+from sitemap_middleware.check.run_check import sitemap_urls
 from sitemap_middleware.cli.main import command, commands_for
 
 from ...support.command_line import cli_runner

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sitemap_middleware import Entry, News, OptionError, SitemapMiddleware, Video, sitemap
-from sitemap_middleware.check.check_sitemap import Settings
+from sitemap_middleware.check.run_state import Settings
 from sitemap_middleware.documents import xml
 
 from ...support.documents import locs, parsed

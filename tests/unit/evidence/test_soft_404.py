@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sitemap_middleware.evidence.site_signals import equal_groups, find_equal_pages
+from sitemap_middleware.evidence.soft_404 import equal_groups, find_equal_pages
 from sitemap_middleware.evidence.value_history import VOLATILE, Run
 from sitemap_middleware.models import Page
 

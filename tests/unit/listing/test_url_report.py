@@ -10,7 +10,7 @@ import pytest
 
 from sitemap_middleware import Entry, sitemap
 from sitemap_middleware.evidence.dates import w3c_from_timestamp
-from sitemap_middleware.listing.reports import PageChange
+from sitemap_middleware.listing.evaluated_urls import PageChange
 from sitemap_middleware.models import Site
 
 from ...support.sample_sites import Page, SampleSite

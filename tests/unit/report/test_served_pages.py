@@ -13,7 +13,7 @@ from selectolax.lexbor import LexborHTMLParser
 from sitemap_middleware import Entry, sitemap
 from sitemap_middleware.evidence.dates import SECONDS_PER_DAY, w3c_day_from_timestamp
 from sitemap_middleware.exceptions import StoreError
-from sitemap_middleware.listing.reports import pages_as_csv
+from sitemap_middleware.listing.evaluated_urls import pages_as_csv
 from sitemap_middleware.models import Site, StoreKey
 from sitemap_middleware.report import evaluation, pages, template_rendering
 from sitemap_middleware.stores.sqlite import MemoryStore

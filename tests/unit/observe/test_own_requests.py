@@ -28,7 +28,7 @@ from sitemap_middleware.adapters import wsgi as wsgi_adapter
 from sitemap_middleware.documents import robots
 from sitemap_middleware.http.messages import SYNC_SERVER_WAIT_SECONDS, TEST_CLIENT_WAIT_SECONDS
 from sitemap_middleware.http.proxies import SCHEME_HEADERS
-from sitemap_middleware.observe import prober, running_requests
+from sitemap_middleware.observe import own_requests, prober
 
 from ...support.documents import locs
 from ...support.sample_sites import Clock
@@ -141,9 +141,9 @@ def test_a_redirect_to_the_canonical_host_is_followed_to_it_alone(protocol: str)
 
 @pytest.fixture
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module, name in ((robots, "PROBE"), (asgi_client, "PAGE"), (wsgi_client, "PROBE"), (running_requests, "PAGE")):
+    for module, name in ((robots, "PROBE"), (asgi_client, "PAGE"), (wsgi_client, "PROBE"), (own_requests, "PAGE")):
         monkeypatch.setattr(module, f"{name}_TIMEOUT_SECONDS", 0.1)
-    monkeypatch.setattr(running_requests, "PROBE_GRACE_SECONDS", 0.1)
+    monkeypatch.setattr(own_requests, "PROBE_GRACE_SECONDS", 0.1)
     monkeypatch.setattr(prober, "FIRST_WAIT_SECONDS", 30.0)
 
 

@@ -1,0 +1,179 @@
+"""Runs a check: reads a sitemap with all documents that it names, requests its pages, and returns the findings."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import time
+from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from ..exceptions import SitemapError
+from ..listing.evaluated_urls import EvaluatedUrl
+from .clients import Client
+from .findings import RULES, Finding, Problem, Severity
+from .pages import PageChecks, check_site_robots
+from .run_state import ListedDocument, Pages, Run, Settings
+from .sources import ClientSource, FileSource
+from .values import check_loc, without_credentials
+
+CONCURRENT_DOCUMENTS: Final = 4
+CONCURRENT_PAGES: Final = 8
+
+Job = Coroutine[Any, Any, None]
+OnProgress = Callable[[int, int | None], None]
+"""Takes the number of documents that were read, and that of all; then the same for pages."""
+
+
+async def check_sitemap(
+    source: FileSource | ClientSource,
+    settings: Settings,
+    *,
+    client: Client | None = None,
+    known: Callable[[list[str]], Iterable[EvaluatedUrl]] | None = None,
+    clock: Callable[[], float] = time.time,
+    on_progress: OnProgress = lambda _done, _total: None,
+) -> Run:
+    """Check a sitemap.
+
+    Args:
+        source: where its documents come from.
+        settings: what is checked.
+        client: requests pages and robots.txt. None if there is nothing to request.
+        known: returns what the middleware knows of the app's pages, and adds why their `values` fail to a list.
+        clock: returns POSIX seconds.
+        on_progress: is called after each document and page.
+    """
+    run = Run(clock(), source.request_time, settings)
+    await _read_documents(source, run, on_progress)
+    for problem, document in run.equal_values():
+        run.report(problem, document or source.name)
+    for problem, url in run.contradictions():
+        run.report(problem, url.loc, url.document, url.line)
+    chosen, failures, reasons = run.chosen_pages(), list[str](), dict[str, str]()
+    if known is not None:  # before the pages are requested: what is known is of other requests
+        # On a thread: it calls code of the app, such as its lastmod.
+        requested = {url.loc for url in chosen}
+        found = await asyncio.to_thread(lambda: [*check_coverage(known(failures), requested, reasons, int(run.now))])
+        for problem, loc in found:
+            run.report(problem, loc, source.name)
+        for failure in failures:
+            run.report(("coverage-values", failure), source.name)
+    if client is not None:
+        if isinstance(source, ClientSource):
+            await check_site_robots(client, run, source.name)
+        page_checks = PageChecks(client, run)
+        done = itertools.count(1)
+        checks = map(page_checks.check, chosen)
+        await _run_all(checks, CONCURRENT_PAGES, lambda: on_progress(next(done), len(chosen)))
+        if settings.pages is Pages.ALL and run.is_complete:
+            page_checks.report_orphans()
+    if run.is_complete:
+        _report_vanished(run, settings.earlier or (), source.name, reasons)
+    run.chosen = [url.loc for url in chosen] if client is not None else []
+    run.findings = _sorted(run)
+    return run
+
+
+def _report_vanished(run: Run, earlier: Iterable[str], name: str, reasons: Mapping[str, str]) -> None:
+    """Report URLs of a baseline that are no longer listed, with whatever scheme, with the reasons that are known."""
+    listed = {page.partition("://")[2] for page in run.pages}
+    for url in earlier:
+        if url.partition(" ")[0] not in RULES and check_loc(url).page.partition("://")[2] not in listed:
+            reason = f"; now {reasons[url]}" if url in reasons else ""
+            run.report(("coverage-vanished", f"the URL was listed before{reason}"), url, name)
+
+
+def sitemap_urls(target: str) -> list[str]:
+    """Return the URLs that the sitemap at a URL lists, or of a site; or that in a file or a folder.
+
+    A URL needs the extra `check`. Raises `SitemapError` if a document cannot be read, with the reason.
+    """
+
+    async def of_web() -> Run:
+        from .web_client import WebClient  # needs httpx
+
+        async with WebClient(target) as client:
+            return await check_sitemap(ClientSource(name, client, time.time()), Settings())
+
+    name, is_url = without_credentials(target), target.startswith(("http://", "https://"))
+    result = asyncio.run(of_web() if is_url else check_sitemap(FileSource(Path(target)), Settings()))
+    if not result.is_complete:
+        errors = [finding for finding in result.findings if finding.rule.severity is Severity.ERROR]
+        reason = f"{errors[-1].document}: {errors[-1].text}" if errors else "it names what cannot be read"
+        raise SitemapError(f"{name} was not read to its end: {reason}")
+    return [url.loc for url in result.urls]
+
+
+def check_coverage(
+    urls: Iterable[EvaluatedUrl], requested: Collection[str], reasons: dict[str, str], began: int
+) -> Iterator[tuple[Problem, str]]:
+    """Yield what differs between what is listed and what was seen, with the URL that it is about.
+
+    Nobody need be told to request what this run requests, nor that nothing was seen before it began, such as in CI.
+    Why other URLs are not listed is added to `reasons`.
+    """
+    never_seen, is_visited = list[str](), False
+    for known in urls:
+        is_visited = is_visited or 0 < known.last_seen < began
+        if not known.listed:
+            reasons[known.url] = known.reason
+        if known.excluded:
+            continue
+        if known.listed and known.status is None:
+            if known.url not in requested:
+                never_seen.append(known.url)
+        elif known.listed and known.status != 200:
+            yield ("coverage-listed-bad", f"the last response had the status {known.status}"), known.url
+        elif not known.listed and known.status == 200:
+            yield ("coverage-not-listed", f"the page is left out: {known.reason}"), known.url
+    if is_visited:
+        yield from ((("coverage-never-seen", "no response of the page was seen"), url) for url in never_seen)
+
+
+def _sorted(run: Run) -> list[Finding]:
+    """The findings by document and line, those about pages last."""
+    positions = {document.url: number for number, document in enumerate(run.documents)}
+
+    def position(finding: Finding) -> tuple[int, bool, int, int, str]:
+        document = positions.get(finding.document, -1)
+        return document, finding.rule.family == "page", finding.line, finding.column, finding.url
+
+    return sorted(run.findings, key=position)
+
+
+async def _read_documents(source: FileSource | ClientSource, run: Run, on_progress: OnProgress) -> None:
+    """Read all documents, each once."""
+    first = await source.first_documents()
+    for name, location in first:
+        run.add_document(ListedDocument(name, location))
+    if len(first) == 1 and (location := first[0][1]):
+        run.named[location] = run.documents[0]  # an index may name itself
+    started = 0
+
+    def jobs() -> Iterator[Job]:
+        nonlocal started
+        while started < min(run.settings.max_documents, len(run.documents)) and not run.is_full:
+            started += 1
+            yield source.read(run.documents[started - 1], run)
+
+    before = -1
+    while before < started:  # what was read may name further documents
+        before = started
+        await _run_all(jobs(), CONCURRENT_DOCUMENTS, lambda: on_progress(run.checked, len(run.documents)))
+    if started < len(run.documents):
+        text = f"the sitemap has {len(run.documents):,} documents, and {started:,} were checked"
+        run.report(("index-not-all-read", text), source.name)
+        run.is_complete = False
+
+
+async def _run_all(jobs: Iterator[Job], concurrent: int, on_done: Callable[[], None]) -> None:
+    """Run jobs, so many at the same time, and call `on_done` after each."""
+
+    async def run_some() -> None:
+        for job in jobs:
+            await job
+            on_done()
+
+    await asyncio.gather(*(run_some() for _ in range(concurrent)))

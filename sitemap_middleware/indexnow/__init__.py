@@ -1,0 +1,1 @@
+"""IndexNow: tells search engines which pages are new, changed or gone (https://www.indexnow.org/documentation)."""
