@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from ..evidence.dates import CLOCK_SKEW_SECONDS
 from ..http.urls import MAX_LOC_CHARS
 from ..protocol.extensions import MAX_CHARS, MAX_DURATION_SECONDS, MAX_IMAGES, MAX_TAGS, NAMESPACES, NEWS_SECONDS
-from ..protocol.language_codes import X_DEFAULT, hreflang_fault, is_news_language
+from ..protocol.language_codes import X_DEFAULT, hreflang_fault, is_news_language, words
 from .findings import Problem, quoted
 from .reader import Element
 from .values import CheckedLoc, check_lastmod, check_loc
@@ -19,10 +19,6 @@ from .values import CheckedLoc, check_lastmod, check_loc
 IMAGE, VIDEO, NEWS, XHTML = (NAMESPACES[prefix] for prefix in ("image", "video", "news", "xhtml"))
 
 Located = tuple[Problem, Element]
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
 
 
 # Images, videos and news
@@ -191,20 +187,20 @@ class _Extension(NamedTuple):
 
 
 _EXTENSIONS: Final = {
-    IMAGE: _Extension("image", "an image", _words("loc"), _words("caption title geo_location license"), _check_images),
+    IMAGE: _Extension("image", "an image", words("loc"), words("caption title geo_location license"), _check_images),
     VIDEO: _Extension(
         "video",
         "a video",
         frozenset({*_VIDEO_REQUIRED, *_PLAYED, *_VIDEO_DATES, *_VALUES})
-        | _words("duration uploader tag id content_segment_loc tvshow"),
-        _words("price category gallery_loc"),
+        | words("duration uploader tag id content_segment_loc tvshow"),
+        words("price category gallery_loc"),
         _check_videos,
     ),
     NEWS: _Extension(
         "news",
         "news",
-        _words("publication publication_date title"),
-        _words("access genres keywords stock_tickers geo_locations"),
+        words("publication publication_date title"),
+        words("access genres keywords stock_tickers geo_locations"),
         _check_news,
     ),
 }

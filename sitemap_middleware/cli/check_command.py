@@ -33,7 +33,6 @@ from .terminal import CommandError, console, print_line, print_notes, print_rows
 
 _STYLES: Final = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: ""}
 
-
 _Subject = tuple[
     FileSource | ClientSource,
     AbstractAsyncContextManager[Client | None],

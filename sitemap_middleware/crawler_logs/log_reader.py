@@ -19,10 +19,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
-from importlib import import_module
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 
+from ..evidence.response_parser import first_installed
 from ..exceptions import SitemapError
 
 MAX_LINE_BYTES: Final = 64 * 1024
@@ -30,10 +30,7 @@ MAX_LINE_BYTES: Final = 64 * 1024
 
 _BUFFER_BYTES: Final = 1024 * 1024
 
-_zstd: Any = None
-for _name in ("backports.zstd", "compression.zstd"):
-    with contextlib.suppress(ModuleNotFoundError):
-        _zstd = import_module(_name)
+_zstd: Any = first_installed("compression.zstd", "backports.zstd")
 _READ_ERRORS: tuple[type[Exception], ...] = (OSError, EOFError, zlib.error, *([_zstd.ZstdError] if _zstd else []))
 
 

@@ -48,7 +48,6 @@ ATOM_TYPE: Final = "application/atom+xml"
 PageLookup = Callable[[Collection[str]], Mapping[str, Page | None]]
 """Of these locs, those that the settings and robots.txt let be listed, each with its page if that was observed."""
 
-
 PublicLocs = Callable[[Site, Mapping[str, float | None], bool], Collection[str]]
 """Of these locs, those that everyone may hear of now, by robots.txt and the page as they were read after a time, if one
 is given; and of those that are gone, if that is wanted. Raises `StoreError`."""

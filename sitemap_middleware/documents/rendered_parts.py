@@ -1,7 +1,8 @@
 """Parts: what is rendered together, as one or more documents, and kept in the store for all workers.
 
 A part is the static routes, or the pages of a provider, in as many documents as they need; or up to 10,000 learned
-pages, which are one document. All are rendered, saved and read in the same way.
+pages, which are one document. Two more have the pages that are gone, and the documents of all with links between
+languages. All are rendered, saved and read in the same way.
 """
 
 from __future__ import annotations
@@ -37,13 +38,11 @@ from .xml import MARKED, Document, dated_locs, etag_of, numbered, urlsets
 MAX_AGE_FACTOR: Final = 10
 """Values are valid for this many times the time that reading them took, or `max_age` if that is longer."""
 
-
 _VALUES: Final = "values/"
 """The beginning of the name of a part of pages that values give."""
 
 _LINKED: Final = "linked"
 """The name of the part with the documents of all others, if versions in other languages are linked."""
-
 
 _PART: Final = "documents/"
 _XML: Final = "documents/xml/"

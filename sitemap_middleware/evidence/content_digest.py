@@ -45,7 +45,6 @@ directions still alter the digest, and room for several that change at once."""
 _NUMBER: Final = re.compile(r"([^0-9\n]*+)([0-9]{1,6}|[0-9]{1,3}[.,][0-9]{3})([^0-9\n]*+)")
 """A word that holds one integer. The integers of link targets and facts identify things."""
 
-
 _HIDDEN_ELEMENTS: Final = (
     ":is(script, style, noscript, template, nav, svg, input[type=hidden], [hidden], [role=navigation])"
 )

@@ -10,7 +10,6 @@ Pure functions; every time is passed in, as POSIX seconds. The store is read bef
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
@@ -44,7 +43,7 @@ class MergedBatch(NamedTuple):
     """Pages whose headers did not count, because their HTML must be read first."""
 
 
-def merge_batch(stored: Mapping[str, Page], observations: Iterable[Observation], now: float = math.inf) -> MergedBatch:
+def merge_batch(stored: Mapping[str, Page], observations: Iterable[Observation], now: float) -> MergedBatch:
     """Merge observations into pages.
 
     A visit creates a learned page only if the page would be listed, since clients can request any number of

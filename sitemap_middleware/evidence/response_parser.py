@@ -43,7 +43,8 @@ _SIGN_IN_URL: Final = re.compile(
 """Part of a redirect's target that shows a login page, or that carries the page to return to after the login."""
 
 
-def _first_installed(*names: str) -> Any:
+def first_installed(*names: str) -> Any:
+    """Import the first of some modules that is installed; None if none is."""
     for name in names:
         try:
             return import_module(name)
@@ -52,8 +53,8 @@ def _first_installed(*names: str) -> Any:
     return None
 
 
-_zstd: Any = _first_installed("compression.zstd", "backports.zstd")
-_brotli: Any = _first_installed("brotli", "brotlicffi")
+_zstd: Any = first_installed("compression.zstd", "backports.zstd")
+_brotli: Any = first_installed("brotli", "brotlicffi")
 
 
 def parse_response(

@@ -67,7 +67,6 @@ MAX_PROBE_BYTES: Final = 1024 * 1024
 GENERATING_HEADER: Final = ("X-Sitemap-Status", "generating")
 """The header of a 503 response if the document is being generated: the client should request it again."""
 
-
 _TRANSIENT_STATUSES: Final = frozenset({304, 408, 425, 429})
 """Statuses below 500 that say nothing about the page: not modified, or a problem that passes."""
 

@@ -44,7 +44,6 @@ _Rule = tuple[IgnoreReason, bool]
 """Why a header of some name may make a request no evidence, and whether proxies send it for all visitors, with a value
 that may say that nobody is signed in."""
 
-
 IGNORE_REASONS: Final = {
     "method": "with another method than GET",
     "query": "with a query string",

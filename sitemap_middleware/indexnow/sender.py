@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
 from http.client import HTTPException
@@ -28,7 +27,7 @@ from ..http.urls import loc_of, quote_path
 from ..models import Site
 from ..options.table import Options
 from ..stores.breaker import GuardedStore
-from ..util import FaultLog, ForkSafeLock, WarnOnce, log, resolve, run_in_background
+from ..util import FaultLog, ForkSafeLock, WarnOnce, begin, log, run_in_background
 from .queue import RECORD_NAME, STATES, Queue, decoded_queue
 
 DEFAULT_ENDPOINT: Final = "https://api.indexnow.org/indexnow"
@@ -77,8 +76,7 @@ _opener: Final = build_opener(_NoRedirect)
 
 def request(url: str, method: str = "GET", body: bytes | None = None) -> Answer:
     """Request a URL that a setting names. It never raises, and takes `TIMEOUT_SECONDS` at most."""
-    answer = Future[Answer]()  # no timeout of a socket is for all of a request
-    run_in_background(partial(resolve, answer, partial(_request, url, method, body)))
+    answer = begin(partial(_request, url, method, body))  # no timeout of a socket is for all of a request
     try:
         return answer.result(TIMEOUT_SECONDS)
     except TimeoutError:

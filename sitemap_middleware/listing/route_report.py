@@ -13,14 +13,11 @@ from ..http.urls import UNREACHABLE_REASON, quote_path
 from ..models import Provider, Route, Site
 from ..options.patterns import Pattern
 from ..options.table import Options
-from ..routing.route_table import RouteTable
+from ..routing.route_table import LEARNED_FROM_TRAFFIC, NAMED_BY_OPTION, RouteTable
 from .candidates import Candidate, SiteSnapshot, decode_path, is_linked, link_digests
 from .entries import EntryBuilder
 from .policy import UNDECIDED_REASON, EvaluationContext, ListingPolicy, decided_reason
 from .provider_items import ProviderReport
-
-_PATTERN_ENDPOINTS: Final = frozenset({"learned from traffic", "named by an option"})
-"""What stands in place of an endpoint for a pattern of an option."""
 
 _STATIC_FOLDERS: Final = ("/static/", "/assets/", "/media/")
 """Usual folders of static files. Their mounts often cannot be read, so no pattern for them counts as misspelt."""
@@ -58,7 +55,7 @@ class RouteReport:
     @property
     def is_pattern(self) -> bool:
         """Whether it is about a pattern of an option, and no route of the app."""
-        return self.route.endpoint in _PATTERN_ENDPOINTS
+        return self.route.endpoint in (LEARNED_FROM_TRAFFIC, NAMED_BY_OPTION)
 
 
 _Reports = dict[tuple[bool, str], RouteReport]
@@ -72,7 +69,7 @@ def route_report(entries: EntryBuilder, options: Options, context: EvaluationCon
     routes += snapshot.table.static(snapshot.site)
     if is_main:  # the patterns by which pages are learned
         patterns = [pattern for pattern in (*options.include, *options.learn) if not pattern.literal]
-        routes += [Route(pattern.text, "learned from traffic", static=False) for pattern in patterns]
+        routes += [Route(pattern.text, LEARNED_FROM_TRAFFIC, static=False) for pattern in patterns]
     reports: _Reports = {}
     for route in routes:
         _report_of(reports, context, route)
@@ -167,7 +164,7 @@ def _with_unmatched_patterns(reports: list[RouteReport], options: Options, snaps
         if not report.verdict.listed and (reason := reasons.pop(report.route.path, None)):
             report.verdict, report.unmatched = Verdict(False, reason), True
     for pattern, reason in reasons.items():
-        route = Route(pattern, "named by an option", static=False)
+        route = Route(pattern, NAMED_BY_OPTION, static=False)
         reports.append(RouteReport(snapshot.site, route, Verdict(False, reason), unmatched=True))
     return reports
 

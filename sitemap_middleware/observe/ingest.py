@@ -71,7 +71,6 @@ MAX_WAIT_MILLISECONDS: Final = 20
 _URL_NAME: Final = re.compile(r"(?:ur[il]|path|info)$")
 """Headers that state the requested path."""
 
-
 _Seen = list[tuple[CapturedResponse, Observation]]
 """Responses of one site, and what each of them says."""
 

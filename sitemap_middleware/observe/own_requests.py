@@ -28,7 +28,6 @@ from ..util import log
 MOVE_ON_SECONDS: Final = 0.5
 """Seconds after which another page is requested although one has not answered."""
 
-
 MAX_PAUSE_SECONDS: Final = 60 * 60
 """The longest pause that a Retry-After can ask for."""
 

@@ -15,11 +15,12 @@ from urllib.parse import unquote
 from ..models import I18N, Route, Version
 
 
-def _words(text: str) -> frozenset[str]:
+def words(text: str) -> frozenset[str]:
+    """The words of a text."""
     return frozenset(text.split())
 
 
-_LANGUAGES: Final = _words(
+_LANGUAGES: Final = words(
     """
     aa ab ae af ak am an ar as av ay az ba be bg bh bi bm bn bo br bs ca ce ch co cr cs cu cv cy da de dv dz ee el
     en eo es et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he hi ho hr ht hu hy hz ia id ie ig ii ik in io is it
@@ -31,7 +32,7 @@ _LANGUAGES: Final = _words(
 )
 """ISO 639-1, with the codes that were valid before."""
 
-_REGIONS: Final = _words(
+_REGIONS: Final = words(
     """
     ad ae af ag ai al am ao aq ar as at au aw ax az ba bb bd be bf bg bh bi bj bl bm bn bo bq br bs bt bv bw by bz
     ca cc cd cf cg ch ci ck cl cm cn co cr cu cv cw cx cy cz de dj dk dm do dz ec ee eg eh er es et fi fj fk fm fo

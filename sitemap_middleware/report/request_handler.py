@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from contextvars import Context
@@ -17,13 +16,11 @@ from werkzeug.datastructures import Headers
 from ..http.messages import Request, Response, error_response
 from ..http.urls import bare_host, normal_host
 from ..routing.framework_detection import framework_app, is_debug
-from ..util import WarnOnce
+from ..util import WarnOnce, log
 from .evaluation import EvaluationCache
 
 if TYPE_CHECKING:
     from ..service import SitemapService
-
-log: logging.Logger = logging.getLogger("sitemap_middleware")
 
 EXTRA_MISSING: Final = 'the report needs the extra "report": pip install "sitemap-middleware[report]"'
 

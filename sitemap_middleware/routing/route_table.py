@@ -19,7 +19,11 @@ from .framework_detection import framework_app, new_context, root_path
 from .route_discovery import discover_routes, trusted_hosts
 
 ROUTES_SECTION, LEARNED_SECTION, GONE_SECTION = RESERVED_SECTIONS
-"""The names of two sections, in the URLs of their documents. A provider's section gets another name."""
+"""The names of three sections, in the URLs of their documents. A provider's section gets another name."""
+
+NAMED_BY_OPTION: Final = "named by an option"
+LEARNED_FROM_TRAFFIC: Final = "learned from traffic"
+"""What stands in place of an endpoint for a path or a pattern of an option."""
 
 Kind = Literal["values", "routes", "pages"]
 """Where the pages of a document come from: providers, static routes, or traffic."""
@@ -167,9 +171,9 @@ class RouteTable:
         for patterns, omits_secrets in ((options.include, False), (options.learn, True)):
             for pattern in patterns:
                 if pattern.literal:
-                    self._named.setdefault(pattern.text, Route(pattern.text, "named by an option"))
+                    self._named.setdefault(pattern.text, Route(pattern.text, NAMED_BY_OPTION))
                     continue
-                route = templates.get(pattern.text) or Route(pattern.text, "learned from traffic", static=False)
+                route = templates.get(pattern.text) or Route(pattern.text, LEARNED_FROM_TRAFFIC, static=False)
                 self._learned.append((pattern, replace(route, host="*"), omits_secrets))
         for route in self._parametrised:
             if route.settings.learn and not route.builder:

@@ -64,8 +64,8 @@ def test_coding_that_a_body_does_not_have_is_passed_over(wrong: str) -> None:
 
 @pytest.mark.parametrize("coding", ["br", "zstd"])
 def test_missing_decoder_is_named_in_the_reason(coding: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert response_parser._first_installed("no.such.module", "zlib") is zlib
-    monkeypatch.setattr(response_parser, "_brotli", response_parser._first_installed("no.such.module"))
+    assert response_parser.first_installed("no.such.module", "zlib") is zlib
+    monkeypatch.setattr(response_parser, "_brotli", response_parser.first_installed("no.such.module"))
     monkeypatch.setattr(response_parser, "_zstd", None)
     reason = f"is compressed with '{coding}', for which no decoder is installed"
     assert undecodable_reason(["gzip", coding]) == reason
