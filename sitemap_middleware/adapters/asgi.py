@@ -121,6 +121,8 @@ class ASGIMiddleware:
         held: list[Message] = []
 
         async def held_send(message: Message) -> None:
+            if "headers" in message:  # they may be an iterator
+                message = {**message, "headers": [*message["headers"]]}
             held.append(message)
             if message["type"] == "http.response.start" or message.get("more_body"):
                 return

@@ -14,6 +14,7 @@ from ..exceptions import StoreError
 from ..http.messages import (
     PROBE_GRACE_SECONDS,
     PROBE_TIMEOUT_SECONDS,
+    WRONG_HOST_STATUSES,
     Request,
     Response,
     text_response,
@@ -52,7 +53,8 @@ _RECORD_NAME: Final = "robots"
 _ABSENT_STATUSES: Final = frozenset({404, 410})
 _REDIRECT_STATUSES: Final = frozenset({301, 302, 303, 307, 308})
 _SERVER_ERROR_CLASS: Final = 5
-_TOO_MANY_REQUESTS: Final = 429
+_FAILED_STATUSES: Final = WRONG_HOST_STATUSES | {429}
+"""They say nothing of the rules: the app may refuse the Host, or more requests."""
 
 
 class _CachedRules(NamedTuple):
@@ -133,8 +135,10 @@ class RobotsTxt:
         file = None if answer is None else _decompressed(answer)
         if answer is None:
             failure = "the app fails, or does not answer in time"
-        elif answer.status == _TOO_MANY_REQUESTS or answer.status // 100 == _SERVER_ERROR_CLASS:
+        elif answer.status in _FAILED_STATUSES or answer.status // 100 == _SERVER_ERROR_CLASS:
             failure = f"status {answer.status}"
+        elif answer.status in _REDIRECT_STATUSES and _is_within(site, answer):
+            failure = "it redirects to itself"
         elif answer.status == 200 and file is None:
             failure = "its compression is unknown"
         else:
@@ -176,7 +180,9 @@ class RobotsTxt:
                 return answer
             target = ResponseHeaders(answer.headers).get_last("location")
             followed = redirect_target(site, path, target)
-            if followed in (None, path):  # the same path of another host
+            if followed == path:
+                return answer
+            if followed is None:
                 self._warn_once(
                     "elsewhere",
                     "the app's robots.txt redirects to %s, which is not followed, so the rules there are ignored: serve"
@@ -242,6 +248,11 @@ class RobotsTxt:
             f"route {route.path}" if route else "no route that is known",
             status,
         )
+
+
+def _is_within(site: Site, answer: Response) -> bool:
+    """Whether a redirect stays on the site."""
+    return redirect_target(site, ROBOTS_PATH, ResponseHeaders(answer.headers).get_last("location")) is not None
 
 
 def _load(site: Site, store: Store) -> tuple[RobotsRules, float] | None:

@@ -46,7 +46,7 @@ class MergedBatch(NamedTuple):
 def merge_batch(stored: Mapping[str, Page], observations: Iterable[Observation], now: float) -> MergedBatch:
     """Merge observations into pages.
 
-    A visit creates a learned page only if the page would be listed, since clients can request any number of
+    An observation creates a learned page only if the page would be listed, since clients can request any number of
     paths that do not exist. The pages of an enumerable route are an exception: the app may name them in `values`, and
     then has to leave them out. Nor does an observation have a learned page listed, for the first time or again, whose
     HTML was not read: that may say noindex.
@@ -76,8 +76,7 @@ def merge_batch(stored: Mapping[str, Page], observations: Iterable[Observation],
         is_own = any(observation.is_probe for observation in of_page)  # someone waits for what the page says now
         if page is None or (before is not None and not is_own and not is_worth_writing(before, page)):
             continue
-        is_gone = is_own and page.status in GONE_STATUSES  # it may have been listed, by `values` that no longer name it
-        if before is None and page.learned and not (may_be_provided or is_gone or is_listable(page)):
+        if before is None and page.learned and not may_be_provided and not is_listable(page):
             continue
         batch.pages[path] = page
         if _is_contradicted(before, page, of_page[0].listed_types) and not of_page[-1].is_probe:

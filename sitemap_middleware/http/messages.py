@@ -36,8 +36,8 @@ _SCHEME: Final = re.compile(
 )
 """The values that proxies write into a header about the scheme."""
 
-_SECURE: Final = re.compile(r"https|\bon\b|1", re.IGNORECASE)
-"""Part of such a value that says HTTPS."""
+_SAID_OF_HTTPS: Final = {"cf-visitor": '{"scheme":"https"}', "front-end-https": "on", "x-forwarded-ssl": "on"}
+"""What they write for HTTPS, other than "https"."""
 
 WAIT_SECONDS_KEY: Final = "sitemap_middleware.wait_seconds"
 """The key of an environ or a scope by which commands and tests set `Request.wait_seconds`. Clients cannot send it."""
@@ -152,18 +152,12 @@ class Request:
         """Whether a header such as X-Forwarded-For shows that a proxy forwards this request."""
         return any(is_proxy_header(name) for name, _ in self.headers)
 
-    @property
-    def is_secure(self) -> bool:
-        """Whether the visitor sent it over HTTPS, as far as its scheme and the headers of proxies say."""
-        return self.scheme == "https" or any(
-            name in SCHEME_HEADERS and _SECURE.search(text) for name, text in self.headers
-        )
-
     def start_own(self, site: Site, path: str, *, keeps_host: bool = False) -> Future[Response | None]:
         """Request another decoded path from the app, below the same root, as a crawler of the site would.
 
         That has the site's own host, because this request may name any, unless `keeps_host`: behind a proxy that
-        rewrites the host, the app may accept no other. If the site has HTTPS, so has it. On any thread.
+        rewrites the host, the app may accept no other. If the site has HTTPS, so has it, whatever the visitor's had. On
+        any thread.
 
         The future is done when the app has answered or failed. Its result is None if
         the app does not answer in time. Of a body that is too long it has the beginning. It may never be done:
@@ -171,7 +165,7 @@ class Request:
         done when this returns. Raises RuntimeError if the app's event loop is closed.
         """
         host = self.host if keeps_host else site.asked_as or site.host
-        scheme = "https" if site.scheme == "https" and not self.is_secure else None
+        scheme = "https" if site.scheme == "https" else None
         return self.request_app(path, scheme, self._own_headers(host, scheme))
 
     def is_host_refused(self, site: Site, status: int) -> bool:
@@ -181,9 +175,9 @@ class Request:
     def _own_headers(self, host: str, scheme: str | None) -> list[tuple[str, str]]:
         """The headers of a request of the middleware itself; with names in lower case.
 
-        What a proxy says of the connection is repeated, so that an app that reads it answers alike, unless another
-        scheme replaces it. Nothing is that a client may have made up. Some apps show pages only to certain addresses,
-        such as an office's, so the visitor's is never repeated.
+        What a proxy says of the connection is said again, so that an app that reads it answers alike; with the scheme
+        of a site that has HTTPS. Nothing is that a client may have made up. Some apps show pages only to certain
+        addresses, such as an office's, so the visitor's is never repeated.
         """
         headers = [("user-agent", PROBE_USER_AGENT), ("accept", PROBE_ACCEPT)]
         headers += [("host", host)] if host else []
@@ -192,7 +186,10 @@ class Request:
                 headers.append((name, PROBE_CLIENT_ADDRESS))
             elif name in SCHEME_HEADERS and scheme is None and _SCHEME.fullmatch(value):
                 headers.append((name, value))
-        return headers if scheme is None else [*headers, ("x-forwarded-proto", scheme)]
+        if scheme is not None:
+            stated = {name for name, _ in self.headers if name in SCHEME_HEADERS} | {"x-forwarded-proto"}
+            headers += [(name, _SAID_OF_HTTPS.get(name, scheme)) for name in sorted(stated)]
+        return headers
 
     def own_address(self, address: str | None) -> str:
         """The client address of a request of the middleware itself: the proxy's, if there is a proxy before the app.

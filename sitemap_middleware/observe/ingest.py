@@ -111,7 +111,7 @@ class Ingester:
         current = [response for response in batch if self.site_resolver.is_current(response.site, response.host)]
         current.sort(key=attrgetter("at"))  # of answers of one second, the last decides
         for response in current:
-            if not (response.is_foreign_host or response.is_probe):
+            if not response.is_foreign_host and (response.status == 200 or not response.is_probe):
                 self._own_host_seen_at.put(response.site.store_key, response.at)
         by_site: dict[StoreKey, _Seen] = {}
         for response in in_pieces(current, PIECE_RESPONSES):
@@ -169,7 +169,8 @@ class Ingester:
             provider = route.settings.values
             provided = provider and self.providers.gave(response.site, provider, path)
             learned = not route.static and not provided
-            may_be_provided = route.builder is not None and provided is not False
+            # The middleware's own request may be for a page that `values` named until now, to see whether it is gone.
+            may_be_provided = route.builder is not None and (provided is not False or response.is_probe)
             observation = parse_response(
                 response,
                 path,
@@ -193,12 +194,12 @@ class Ingester:
 
     def _is_foreign_evidence(self, response: CapturedResponse, observation: Observation) -> bool:
         """Whether a response for a foreign Host counts: not while the site's own Host is requested as well."""
-        if response.is_probe:  # under the Host of the live request, because the app refused the site's own
-            return observation.may_be_listed
         own_at = self._own_host_seen_at.get(response.site.store_key)
         if own_at is None or response.at - own_at >= OWN_HOST_WINDOW_SECONDS:
-            return True
-        self.tracker.ignored.count(response.path, FOREIGN_HOST)
+            # The app may have refused the site's own Host, and so an own request may have that of the live request.
+            return observation.may_be_listed or not response.is_probe
+        if not response.is_probe:
+            self.tracker.ignored.count(response.path, FOREIGN_HOST)
         return False
 
     def _merge(self, site: Site, seen: _Seen, now: int) -> None:

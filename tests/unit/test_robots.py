@@ -241,8 +241,10 @@ async def plain(_: Any) -> PlainTextResponse:
 
 
 def test_robots_txt_behind_a_redirect_to_https_is_obeyed() -> None:
-    for protocol in ("wsgi", "asgi"):
-        assert locs(DRIVERS[protocol](answering(protocol, to_https), RequestSpec("/sitemap.xml")).body) == [HOME]
+    for headers in ([], [("x-forwarded-proto", "http"), ("cf-visitor", '{"scheme":"https"}')]):
+        for protocol in ("wsgi", "asgi"):
+            request = RequestSpec("/sitemap.xml", headers=headers)
+            assert locs(DRIVERS[protocol](answering(protocol, to_https), request).body) == [HOME]
     routes = [Route("/", html), Route("/private", html), Route("/robots.txt", plain)]
     app = Starlette(routes=routes, middleware=[Middleware(HTTPSRedirectMiddleware)])
     site = SitemapMiddleware(app, store="memory://", base_url="https://example.com", verify=False)
@@ -271,17 +273,17 @@ def test_initial_failure_blocks_the_sitemap_and_is_retried_soon(
 
 
 @BOTH
-@pytest.mark.parametrize("status", [429, 503])
+@pytest.mark.parametrize("status", [301, 400, 429, 503])
 @pytest.mark.parametrize("before", [FORBIDS, b""], ids=["rules", "none"])
 def test_later_failure_keeps_the_known_rules_also_after_a_restart(protocol: str, status: int, before: bytes) -> None:
     store = MemoryStore()
     sample = site(protocol, Page(200, TEXT, before), verify=False, store=store)
     listed = sample.locs()
     assert len(listed) == (2 if before else 3)
-    sample.pages["/robots.txt"] = Page(status, TEXT, b"")
+    failing = sample.pages["/robots.txt"] = Page(status, [*TEXT, ("location", "/robots.txt")], b"")
     sample.clock.pass_(10_000)
     assert sample.locs() == listed
-    restarted = site(protocol, Page(status, TEXT, b""), verify=False, store=store, clock=sample.clock)
+    restarted = site(protocol, failing, verify=False, store=store, clock=sample.clock)
     assert restarted.app.explain("/private").listed is not bool(before), "before any request"
     assert restarted.locs() == listed
 

@@ -205,7 +205,7 @@ def test_own_requests_do_not_come_from_the_visitors_address(
 
 
 @BOTH
-def test_of_forged_connection_headers_only_a_scheme_is_repeated(protocol: str) -> None:
+def test_of_forged_connection_headers_none_is_repeated_and_each_scheme_is_the_sites(protocol: str) -> None:
     seen: list[dict[str, str]] = []
     forged = {
         **dict.fromkeys(["x_forwarded_host", "x_forwarded_server", "x_host", "x_original_host"], "evil.example"),
@@ -214,13 +214,16 @@ def test_of_forged_connection_headers_only_a_scheme_is_repeated(protocol: str) -
         "x_forwarded_proto": "https, evil",
         "x_forwarded_scheme": "javascript",
         "x_scheme": "",
-        "x_forwarded_ssl": "on",
+        "x_forwarded_ssl": "off",
         "forwarded": "host=evil.example;proto=https",
     }
     app = site(protocol, lambda request: seen.append(request.headers) or "A page", "/page")
     assert listed(protocol, app, **forged) == ["/page"]
     (headers,) = seen
-    assert headers == {"host": HOST, "user-agent": PROBE_USER_AGENT, "accept": PROBE_ACCEPT, "x-forwarded-ssl": "on"}
+    schemes = dict.fromkeys(["x-forwarded-proto", "x-forwarded-scheme", "x-scheme"], "https") | {
+        "x-forwarded-ssl": "on"
+    }
+    assert headers == {"host": HOST, "user-agent": PROBE_USER_AGENT, "accept": PROBE_ACCEPT, **schemes}
 
 
 # Which host they are for

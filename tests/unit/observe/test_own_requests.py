@@ -126,6 +126,14 @@ def test_foreign_host_is_ignored_if_the_app_refuses_it() -> None:
     )
 
 
+def test_a_page_that_only_the_host_of_the_visitor_has_is_not_listed() -> None:
+    def view(path: str, headers: dict[str, str], _: str) -> Any:
+        return flask.Response("", 400) if path == "/shop" and headers["Host"] == "example.com" else "A page"
+
+    app = site("asgi", view, "/", "/shop", base_url=BASE)
+    assert listed("asgi", app, host="shop.example", scheme="https") == [f"{BASE}/"]
+
+
 @BOTH
 def test_a_redirect_to_the_canonical_host_is_followed_to_it_alone(protocol: str) -> None:
     def view(path: str, headers: dict[str, str], _: str) -> Any:
