@@ -7,6 +7,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import Future, wait
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -325,6 +326,9 @@ class Publisher:
                     cause = failure.__cause__
                     log.warning("the sitemap shows the last good pages, or none: %s", failure, exc_info=cause)
                 sitemap.failing[source.name] = str(failure)
+                with suppress(StoreError):
+                    if (part := sitemap.withdraw(source)) is not None:
+                        sitemap.parts[source.name] = part
                 continue
             if sitemap.failing.pop(source.name, None) is not None:
                 log.warning("the sitemap's values can be read again")

@@ -33,7 +33,7 @@ from ..util import log, yield_to_other_threads
 from . import changes
 from .changes import Change, KnownChanges, PageLookup
 from .language_links import LINKED, language_sets, linked
-from .xml import MARKED, Document, dated_locs, etag_of, numbered, urlsets
+from .xml import MARKED, Document, dated_locs, etag_of, numbered, selected, urlsets
 
 MAX_AGE_FACTOR: Final = 10
 """Values are valid for this many times the time that reading them took, or `max_age` if that is longer."""
@@ -100,6 +100,8 @@ class PartSource:
     """Looks up pages, if its changes are kept."""
     ask: Callable[[Iterable[str]], object] = lambda _: None
     """Has locs requested that it no longer lists, to know whether they are gone."""
+    still_listed: Callable[[Collection[str]], Collection[str]] = lambda locs: locs
+    """Those of the locs that its provider gave that may be listed now."""
 
     def is_due(self, part: Part | None, now: float, uptime: float) -> bool:
         """Whether it is to be rendered again, given what was rendered last."""
@@ -187,6 +189,7 @@ def part_sources(
             name=f"{_VALUES}{document}",
             key=key(UNLEARNED_PART),  # read again after `max_age`, for any change of the site signals
             entries=partial(provided_entries, document, names),
+            still_listed=partial(builder.still_listed, context, context.providers[names[0]][1][0]),
             max_age=max_age,
             mark="".join(marks.token_of(name).hex() for name in names),
         )
@@ -221,6 +224,8 @@ class SavedParts:
         self.base_url = base_url
         self._store = store
         self._timer = timer
+        self._withdrawn: dict[str, object] = {}
+        """By name of a part whose values failed: what it was last compared with."""
 
     def load(self, names: Collection[str]) -> dict[str, Part]:
         """Those of these parts that were rendered, by this or another worker."""
@@ -237,10 +242,36 @@ class SavedParts:
                 return document._replace(gzipped=gzipped)
         raise MissingXMLError(f"the XML of {document.name} is missing from the store")
 
+    def withdraw(self, source: PartSource) -> Part | None:
+        """Take out of a part whose values fail what may no longer be listed; None if there is no part.
+
+        Raises:
+            MissingXMLError: the store has the XML of a newer document.
+        """
+        part = self.load([source.name]).get(source.name)
+        if part is None:
+            return None
+        compared = source.key, part.at, self._store.time() // max(1.0, source.max_age)
+        if self._withdrawn.get(source.name) == compared:
+            return part
+        before = [self.with_xml(document) for document in part.documents]
+        kept = [document for found in before if (document := selected(found, source.still_listed)) is not None]
+        if kept != before:
+            part = self.render(source, part, last_good=kept)
+        self._withdrawn[source.name] = compared
+        return part
+
     def render(
-        self, source: PartSource, previous: Part | None, keep: Callable[[Document], object] = lambda _: None
+        self,
+        source: PartSource,
+        previous: Part | None,
+        keep: Callable[[Document], object] = lambda _: None,
+        last_good: Iterable[Document] | None = None,
     ) -> Part:
-        """Render a part, then save all of it at once. `keep` is called with each document."""
+        """Render a part, then save all of it at once. `keep` is called with each document.
+
+        `last_good`: the documents of values that fail; the part stays as old as it is.
+        """
         began = self._timer()
         saved: dict[str, bytes] = {}
         if source.look_up is not None:
@@ -249,9 +280,11 @@ class SavedParts:
         records: dict[str, bytes | None] = {_XML + name: None for name in earlier}
         documents: list[Document] = []
         may_split = source.kind != "learned"
-        for rendered in chain.from_iterable(
-            urlsets(entries, name, may_split=may_split) for name, entries in source.entries()
-        ):
+        made = last_good
+        if made is None:
+            named = source.entries()
+            made = chain.from_iterable(urlsets(entries, name, may_split=may_split) for name, entries in named)
+        for rendered in made:
             document = rendered.with_date(earlier.get(rendered.name), self._store.time())
             if not document.name.startswith(MARKED):  # those are not sent
                 keep(document)
@@ -271,6 +304,8 @@ class SavedParts:
                 )
                 source.ask(islice(left, MAX_ASKED))
             records[_CHANGES + source.name] = known.encoded()
+        if last_good is not None and previous is not None:
+            part = Part(*previous[:-1], part.documents)
         self._store.save(self.base_url, {**records, _PART + source.name: _encoded(part)})
         return part
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import gzip
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import fields
 from datetime import date
 from hashlib import blake2b
@@ -46,6 +46,7 @@ _URLSET: Final = (f"{_HEAD}<urlset {_NAMESPACE}>\n", "</urlset>\n")
 """What is before and after the entries of a document, if they are of the protocol alone."""
 _SITEMAPINDEX: Final = (f"{_HEAD}<sitemapindex {_NAMESPACE}>\n", "</sitemapindex>\n")
 """The same for an index."""
+_URL_END: Final = "</url>\n"
 _ENTRY: Final = re.compile("<url><loc>([^<]*)</loc>(?:<lastmod>([^<]*)</lastmod>)?")
 
 
@@ -219,6 +220,17 @@ def urlset(name: str, body: str, entries: int, lastmod: str) -> Document:
     declared = "".join(f' xmlns:{prefix}="{NAMESPACES[prefix]}"' for prefix in used)
     document = compressed(name, f"{head[:-2]}{declared}>\n{body}{tail}", entries, lastmod)
     return document._replace(news=body.count("<news:news>"))
+
+
+def selected(document: Document, select: Callable[[Collection[str]], Collection[str]]) -> Document | None:
+    """A document, which has its XML, with those entries whose locs `select` returns; None if there are none."""
+    lines = {unescape(at[1]): line for line in entries_of(document).split(_URL_END) if (at := _ENTRY.match(line))}
+    locs = select(lines)
+    if len(locs) == len(lines):
+        return document
+    body = "".join(line + _URL_END for loc, line in lines.items() if loc in locs)
+    lastmod = max((date or "" for date in dated_locs(body.encode()).values()), default="")
+    return urlset(document.name, body, len(locs), lastmod) if locs else None
 
 
 def entries_of(document: Document) -> str:

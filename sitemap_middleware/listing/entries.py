@@ -177,6 +177,23 @@ class EntryBuilder:
             self._warn_once(f"values of {place}", "of the values of %s, %s", place, messages)
         self._skipped.put((context.snapshot.site.base_url, provider.place), report.skipped)
 
+    def still_listed(self, context: EvaluationContext, route: Route, locs: Collection[str]) -> set[str]:
+        """Those of the locs that a provider gave that may be listed now, if it gives them still.
+
+        `route` is its own: before it is read, it may match no path.
+        """
+        snapshot, listed = context.snapshot, set[str]()
+        site, table = snapshot.site, snapshot.table
+        paths = {loc: loc.removeprefix(site.base_url) for loc in locs}
+        pages = snapshot.find_pages([*paths.values()])
+        for loc, path in in_pieces(paths.items(), PIECE_PAGES):
+            decoded = decode_path(path)
+            found = table.find_route(site, decoded) or table.matching_route(site, decoded) or route
+            candidate = Candidate(path, found, pages.get(path), EMPTY_ENTRY, loc)
+            if self.policy.evaluate(context, candidate)[1].listed:
+                listed.add(loc)
+        return listed
+
     def learned_entries(
         self, context: EvaluationContext, pages: Collection[Page]
     ) -> dict[str | None, list[SitemapUrl]]:

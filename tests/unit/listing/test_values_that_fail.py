@@ -6,6 +6,7 @@ import asyncio
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import aiosqlite
@@ -287,6 +288,21 @@ def test_a_failing_provider_costs_its_own_pages_only(
         assert sample.locs() == [others[0], *LAST_GOOD, others[1]]
         provider.release.clear()
     provider.release.set()
+
+
+def test_values_that_fail_keep_no_page_that_may_no_longer_be_listed(tmp_path: Path) -> None:
+    pages, given = {"/posts/{slug}": Page(), "/robots.txt": Page(404)}, ["abcde"]
+    marks = {"/posts/{slug}": sitemap(values=given.pop)}
+    options: dict[str, Any] = {"store": f"sqlite:///{tmp_path}/sitemap.db", "clock": Clock(NOW), "marks": marks}
+    assert len(SampleSite("wsgi", pages, **options).locs()) == 5
+    options["clock"].pass_(11)
+    pages["/robots.txt"] = Page(200, [("content-type", "text/plain")], b"User-agent: *\nDisallow: /posts/b")
+    site = SampleSite("wsgi", pages, exclude=["/posts/a"], **options)
+    for path, page in (("/posts/c", Page().with_headers(("x-robots-tag", "noindex"))), ("/posts/d", Page(404))):
+        pages["/posts/{slug}"] = page
+        site.visit(path)
+    assert site.locs() == [f"{LOCAL}/posts/e"]
+    assert SampleSite("wsgi", pages, exclude=["/posts/e"], **options).request("/sitemap.xml").status == 503
 
 
 @ANYWHERE
