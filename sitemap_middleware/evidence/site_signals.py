@@ -65,7 +65,7 @@ def site_signals(
     *,
     installed: Collection[int] = (),
 ) -> SiteSignals:
-    """The signals of a site, by its observed pages, or a sample of them that was read at the time `until`.
+    """The signals of a site, by its observed pages, or a sample of them that shows what was until a time.
 
     `files` are the modification times of the files that routes serve, and `installed` those of packages.
     """

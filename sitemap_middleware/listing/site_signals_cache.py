@@ -2,7 +2,8 @@
 
 The signals of a small site are computed from all its pages, and again after each change. Those of a large site are
 computed from every n-th page, once an hour: so one change among a million pages does not make every document stale.
-All workers begin with new ones at a full hour of the store's clock.
+All workers begin with new ones at a full hour of the store's clock. What was first seen in the hour before waits for
+the next: by then, visitors have shown whether it is a deployment.
 """
 
 from __future__ import annotations
@@ -69,12 +70,12 @@ def latest_signals(
 
 
 def _computed(snapshot: SiteSnapshot, parts: Parts, files: Sequence[tuple[str, int]], *, is_large: bool) -> SiteSignals:
-    """The signals, up to now if they are those of a large site."""
+    """The signals; those of a large site are up to an hour before its hour began, which all workers agree on."""
     pages = [*in_pieces(_pages(snapshot, parts, whole=not is_large), PIECE_PAGES)]
     # A file counts once: by the Last-Modified that was observed, else by its modification time.
     observed = {decode_path(page.path) for page in pages if page.last_modified is not None}
     file_times = [moment for path, moment in files if path not in observed]
-    until = snapshot.now if is_large else None
+    until = (snapshot.now // LEARNING_INTERVAL_SECONDS - 1) * LEARNING_INTERVAL_SECONDS if is_large else None
     return site_signals(in_pieces(pages, PIECE_PAGES), file_times, until, installed=install_times())
 
 

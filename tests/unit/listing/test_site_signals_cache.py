@@ -1,4 +1,4 @@
-"""Files of installed packages: the time of installation is not the date of a page."""
+"""What gives a page no date: the time of an installation; and on a large site, a deployment that few visitors saw."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from sitemap_middleware.listing import site_signals_cache
 from sitemap_middleware.listing.site_signals_cache import install_times
 
 from ...support.sample_sites import Clock, Page, SampleSite
 
-DAY = 86_400
+HOUR, DAY = 3_600, 86_400
 
 BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 
@@ -56,3 +57,38 @@ def test_last_modified_of_an_install_minute_is_not_trusted(
     assert ("lastmod" in entry) is dated
     if not dated:
         assert "installed package" in (site.app.explain("/").lastmod_source or "")
+
+
+def test_new_dates_of_a_large_site_wait_for_an_hour_of_visitors_in_all_workers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(site_signals_cache, "SAMPLE_PAGES", 4)
+    clock = Clock(1_750_000_000 // HOUR * HOUR - 30 - DAY)
+    options = {"clock": clock, "store": f"sqlite:///{tmp_path / 'sitemap.sqlite3'}", "max_age": 60}
+    site = SampleSite("wsgi", {f"/{number}": Page() for number in range(8)}, **options)
+
+    def visit(*paths: str, modified: float) -> None:
+        site.pages |= {
+            path: html(path).with_headers(("last-modified", formatdate(modified, usegmt=True))) for path in paths
+        }
+        site.visit(*paths)
+
+    def undated(site: SampleSite) -> list[str]:
+        site.locs()
+        site.app.flush()
+        return [loc[-1] for loc, entry in site.entries().items() if "lastmod" not in entry]
+
+    for number, path in enumerate(site.pages):
+        visit(path, modified=clock() - (40 + number) * DAY)
+    clock.pass_(DAY)
+    visit("/0", modified=(deployed := clock()))
+    clock.pass_(40)  # over the full hour
+    assert undated(site) == ["0"]
+    visit("/7", modified=clock())
+    visit("/1", "/2", modified=deployed)
+    clock.pass_(600)
+    site.visit("/7")
+    other = SampleSite("wsgi", site.pages, **options)
+    assert undated(other) == undated(site) == ["0", "1", "2", "7"]
+    clock.pass_(2 * HOUR)
+    assert undated(other) == undated(site) == ["0", "1", "2"]
