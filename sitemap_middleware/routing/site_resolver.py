@@ -131,7 +131,7 @@ class SiteResolver:
         self._tenants = Tenants(options.site_of_host, options.clock) if options.site_of_host else None
         self._allowed = options.allowed_hosts
         self._first: tuple[str, str, str] | None = None
-        """The first scheme, Host and root path that were requested of a site."""
+        """The first scheme, Host and root path that were requested of a site; of base_url's, one with a root path."""
         self._last_page_at: dict[StoreKey, float] = {}
         """When the app last answered for each site with a page, in POSIX seconds."""
         self._made_room_at = -math.inf
@@ -149,7 +149,9 @@ class SiteResolver:
             trusted = (*self._allowed, *self._app_routes.trusted_hosts)
             if not urls.is_host_allowed(site.host, trusted):
                 return None, "none"
-        if self._first is None and site is not None and (self._base is None or site.host == self._base.host):
+        # A health check may reach the app without the root path that the site of base_url has in public.
+        is_better = self._first is None or (self._base is not None and request.root and not self._first[2])
+        if is_better and site is not None and (self._base is None or site.host == self._base.host):
             self._first = request.scheme, request.host, request.root
         return site, trust
 

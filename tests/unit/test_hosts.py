@@ -228,6 +228,14 @@ def test_pages_of_one_site_never_show_in_another(
     assert site.locs(**other) == [f"{other_begin}/", f"{other_begin}/p/own"]
 
 
+@pytest.mark.parametrize(("base_url", "root"), [("https://example.com", "/shop"), (None, "")])
+def test_a_root_path_is_found_after_a_health_check_without_it(base_url: str | None, root: str) -> None:
+    site = SampleSite("wsgi", {"/": Page()}, base_url=base_url)
+    for requested in ("", "/shop", "", "/other"):
+        site.request("/", root=requested)
+    assert site.app.service.site_resolver.default_site().root == root
+
+
 def test_a_host_shows_the_pages_that_the_app_routes_to_it_later() -> None:
     app = Starlette(routes=[Route("/", front)])
     clock = Clock()
