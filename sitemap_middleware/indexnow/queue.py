@@ -117,7 +117,7 @@ class Queue:
             for url, notice in self.notices.items()
             if not notice.is_done and not 0 <= now - notice.sent_at < REPEAT_SECONDS
         }
-        most = min((notice.most for notice in due.values()), default=0)
+        most = max((notice.most for notice in due.values()), default=0)  # new ones before those that were refused
         return [url for url, notice in due.items() if notice.most == most][:most]
 
     def note(self, urls: Sequence[str], sent_at: int, *, is_done: bool = False, most: int = MAX_URLS) -> None:

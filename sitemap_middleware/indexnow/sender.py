@@ -51,6 +51,9 @@ once."""
 LEASE_SECONDS: Final = 60
 """Longer than the requests take together between which the lease is extended."""
 
+MAX_REQUESTS: Final = 20
+"""Requests between two looks: an engine that takes no URL has each batch halved again and again."""
+
 _OWN_KEY: Final = re.compile("[0-9a-f]{32}")
 
 
@@ -232,8 +235,9 @@ class IndexNow:
             )
         elif not queue.is_paused(self.now()) and (queue.state != "unverified" or self._verify(site, queue)):
             self._look(site, queue)
-            while self._has_turn(site) and (urls := queue.due(self.now())):
-                if not self._send(site, queue, urls):
+            for _ in range(MAX_REQUESTS):
+                urls = queue.due(self.now()) if self._has_turn(site) else []
+                if not urls or not self._send(site, queue, urls):
                     break
         self._show(queue)
 

@@ -409,6 +409,22 @@ def test_urls_that_are_refused_do_not_hold_up_others(bad: int, caplog: pytest.Lo
         site.engine.check()
 
 
+def test_an_engine_that_refuses_everything_gets_few_requests_and_new_notices_first() -> None:
+    with told() as site:
+        site.items |= dict.fromkeys(f"n{number:03}" for number in range(400))
+        site.engine.bad = {f"{site.base}/items/{name}" for name in site.items}
+        most = 0
+        for _ in range(20):
+            site.step()
+            most = max(most, len(site.engine.requests))
+            site.engine.requests.clear()
+        assert 20 <= most <= 2 * 20  # a step has two looks
+        site.items["spelt"] = None
+        site.step(times=3)
+        assert site.engine.paths() == {"/items/spelt": 1}
+        assert site.app.stats()["indexnow_pending"] > 0
+
+
 def test_a_burnt_key_stops_until_another_is_given(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with told(indexnow="0123abcd-KEY", store=f"sqlite:///{tmp_path}/kept.sqlite3") as site:
         site.engine.script = [(403, '{"code": "UserForbiddedToAccessSite"}', {})]
