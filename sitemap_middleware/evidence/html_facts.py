@@ -42,13 +42,19 @@ for _codec in _ASCII_CODECS:
 _NO_TEXT: Final = re.compile(r"[\0-\x08\x0e-\x1f\ufffd]")
 _XML_TEXT_ELEMENT: Final = re.compile(r"<((script|style|title|textarea|iframe|noframes)(?:\s[^<>]*)?)/>")
 """An element of XHTML that has no content, and would hold all that follows if it were HTML."""
-_API_DOCUMENTATION: Final = (
-    ", ".join(
-        f"script[src*='{name}' i]"
-        for name in ("swagger-ui", "redoc.", "rapidoc", "graphiql", "@scalar/api-reference", "@stoplight/elements")
-    )
-    + ", title:lexbor-contains('Swagger UI: OAuth2')"
+_API_FILES: Final = (
+    *("swagger-ui", "oauth2-redirect.", "redoc.", "rapidoc", "graphiql"),
+    *("@scalar/api-reference", "@stoplight/elements"),
 )
+_API_CALLS: Final = ("SwaggerUIBundle(", "createApiReference(", "Redoc.init(", ".swaggerUIRedirectOauth2")
+_API_DOCUMENTATION: Final = ", ".join(
+    [
+        *(f"script[src^='{name}' i], script[src*='/{name}' i]" for name in _API_FILES),
+        *(f"script:not([type*=json i]):lexbor-contains('{call}')" for call in _API_CALLS),
+        "redoc, rapi-doc, elements-api, api-reference, script#api-reference, div#swagger-ui:blank",
+    ]
+)
+"""Scripts and elements of API documentation. Headings of ordinary pages may have the ids, too: theirs are not empty."""
 _CANONICAL_EXCLUSIONS: Final = ("hreflang", "lang", "media", "type")
 """Search engines ignore a canonical link with one of these attributes."""
 

@@ -39,20 +39,38 @@ def test_robots_meta_tags(head: str, *, noindex: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "is_documentation"),
+    "body",
     [
-        ("https://cdn.jsdelivr.net/npm/swagger-ui-dist@5/swagger-ui-bundle.js", True),
-        ("/static/redoc.standalone.js", True),
-        ("/static/drf-yasg/redoc/redoc.min.js", True),
-        ("https://cdn.jsdelivr.net/npm/@scalar/api-reference", True),
-        ("https://unpkg.com/@stoplight/elements/web-components.min.js", True),
-        ("/static/site.js", False),
+        "<script src='https://cdn.jsdelivr.net/npm/swagger-ui-dist@5/swagger-ui-bundle.js'></script>",
+        "<script src='redoc.standalone.js'></script>",
+        "<script src='https://cdn.jsdelivr.net/npm/@scalar/api-reference'></script>",
+        "<script src='https://unpkg.com/@stoplight/elements/web-components.min.js'></script>",
+        "<div id='swagger-ui'>\n</div><script src='/own.js'></script>",
+        "<script>const ui = SwaggerUIBundle({url: '/openapi.json'})</script>",
+        "<redoc spec-url='/openapi.json'></redoc>",
+        "<div id='a'></div><script>Redoc.init('/openapi.json', {})</script>",
+        "<rapi-doc spec-url='/openapi.json'></rapi-doc>",
+        "<elements-api apiDescriptionUrl='/openapi.json'></elements-api>",
+        "<script id='api-reference' data-url='/openapi.json'></script>",
+        "<script>Scalar.createApiReference('#app', {url: '/openapi.json'})</script>",
+        "<script>var oauth2 = window.opener.swaggerUIRedirectOauth2;</script>",
     ],
 )
-def test_documentation_of_an_api_is_known_by_what_it_loads(source: str, is_documentation: bool) -> None:
-    html = f"<title>Docs</title><p>swagger-ui-bundle.js</p><script src='{source}'></script>"
-    assert parse_html(html.encode()).is_api_documentation is is_documentation
-    assert parse_html(b"<title>Swagger UI: OAuth2 Redirect</title><script>run()</script>").is_api_documentation
+def test_documentation_of_an_api_is_known_by_what_it_loads_shows_and_calls(body: str) -> None:
+    assert reading(body=body).is_api_documentation
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "<script src='/js/predoc.js'></script>",
+        "<title>How to set up Swagger UI: OAuth2</title><pre>&lt;div id='swagger-ui'>&lt;/div> SwaggerUIBundle(</pre>",
+        "<div id='swagger-ui' class='section'><h2>Swagger UI</h2></div><section id='api-reference'></section>",
+        """<script type="application/ld+json">{"text": "SwaggerUIBundle("}</script>""",
+    ],
+)
+def test_what_is_about_the_documentation_of_an_api_is_a_page(body: str) -> None:
+    assert not reading(body=body).is_api_documentation
 
 
 @pytest.mark.parametrize(
