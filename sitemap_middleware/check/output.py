@@ -17,8 +17,8 @@ MAX_EQUAL: Final = 3
 _FAMILIES_OF_PAGES: Final = frozenset({"fetch", "page", "coverage"})
 """Families whose findings are about one URL each: which it is, is what they say. The others are about what a generator
 writes everywhere."""
-_MERGED_CODES: Final = frozenset({"fetch-failed", "page-failed", "coverage-never-seen"})
-"""Codes of these families that are mostly about the host of all of them, or about most pages of a site."""
+_MERGED_CODES: Final = frozenset({"fetch-failed", "page-failed"})
+"""Codes of these families that are mostly about the host of all of them."""
 _LEVELS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import time
-from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -54,8 +54,7 @@ async def check_sitemap(
     chosen, failures, reasons = run.chosen_pages(), list[str](), dict[str, str]()
     if known is not None:  # before the pages are requested: what is known is of other requests
         # On a thread: it calls code of the app, such as its lastmod.
-        requested = {url.loc for url in chosen}
-        found = await asyncio.to_thread(lambda: [*check_coverage(known(failures), requested, reasons, int(run.now))])
+        found = await asyncio.to_thread(lambda: [*check_coverage(known(failures), reasons)])
         for problem, loc in found:
             run.report(problem, loc, source.name)
         for failure in failures:
@@ -106,30 +105,20 @@ def sitemap_urls(target: str) -> list[str]:
     return [url.loc for url in result.urls]
 
 
-def check_coverage(
-    urls: Iterable[EvaluatedUrl], requested: Collection[str], reasons: dict[str, str], began: int
-) -> Iterator[tuple[Problem, str]]:
+def check_coverage(urls: Iterable[EvaluatedUrl], reasons: dict[str, str]) -> Iterator[tuple[Problem, str]]:
     """Yield what differs between what is listed and what was seen, with the URL that it is about.
 
-    Nobody need be told to request what this run requests, nor that nothing was seen before it began, such as in CI.
     Why other URLs are not listed is added to `reasons`.
     """
-    never_seen, is_visited = list[str](), False
     for known in urls:
-        is_visited = is_visited or 0 < known.last_seen < began
         if not known.listed:
             reasons[known.url] = known.reason
         if known.excluded:
             continue
-        if known.listed and known.status is None:
-            if known.url not in requested:
-                never_seen.append(known.url)
-        elif known.listed and known.status != 200:
+        if known.listed and known.status not in (None, 200):
             yield ("coverage-listed-bad", f"the last response had the status {known.status}"), known.url
         elif not known.listed and known.status == 200:
             yield ("coverage-not-listed", f"the page is left out: {known.reason}"), known.url
-    if is_visited:
-        yield from ((("coverage-never-seen", "no response of the page was seen"), url) for url in never_seen)
 
 
 def _sorted(run: Run) -> list[Finding]:

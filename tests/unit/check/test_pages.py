@@ -254,7 +254,7 @@ def test_page_that_is_listed_again_is_requested_once(site: WebSite, pages: Pages
     assert codes(result).count("page-status") == 2
 
 
-def known_url(listed: bool, reason: str, status: int) -> EvaluatedUrl:
+def known_url(listed: bool, reason: str, status: int | None) -> EvaluatedUrl:
     nothing = EvaluatedUrl._make([None] * len(EvaluatedUrl._fields))
     return nothing._replace(url="https://example.com/a", listed=listed, reason=reason, status=status, last_seen=1)
 
@@ -265,9 +265,10 @@ def known_url(listed: bool, reason: str, status: int) -> EvaluatedUrl:
         (known_url(True, "it answered 200", 404), "coverage-listed-bad"),
         (known_url(False, "it says noindex", 200), "coverage-not-listed"),
         (known_url(True, "it answered 200", 200), None),
+        (known_url(True, "the values of its route include it", None), None),
         (known_url(False, "it answered 404", 404), None),
     ],
 )
 def test_difference_gives_exactly_its_code(known: EvaluatedUrl, code: str | None) -> None:
-    found = [(problem[0], url) for problem, url in check_coverage([known], (), {}, 0)]
+    found = [(problem[0], url) for problem, url in check_coverage([known], {})]
     assert found == ([(code, known.url)] if code else [])
