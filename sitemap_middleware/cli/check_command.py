@@ -260,6 +260,11 @@ def _path_of_documents(target: Any) -> Path | None:
     return path if path is not None and (path.is_dir() or (path.is_file() and path.suffix != ".py")) else None
 
 
+def _public(target: str) -> str:
+    """What may be shown of a target that is wrong: nothing before its last @, which may be a password."""
+    return f"…@{target.rpartition('@')[2]}" if "@" in target else target
+
+
 @contextlib.contextmanager
 def _opened(target: Any, mode: Pages, *, obey_robots: bool, base_url: str | None, **options: Any) -> Iterator[_Subject]:
     """Provide the documents of a URL, a file, a folder or an app. Raises `CommandError` if it is none of them."""
@@ -271,8 +276,8 @@ def _opened(target: Any, mode: Pages, *, obey_robots: bool, base_url: str | None
             raise CommandError("--base-url is for a file or an app: the documents of a URL are requested there")
         named = f"{scheme.lower()}://{rest}"
         url = without_credentials(named)
-        if not check_loc(url, is_page=False).host:
-            raise CommandError(f"{url!r} is not a URL")
+        if not check_loc(url, is_page=False).host or "@" in url.partition("#")[2]:
+            raise CommandError(f"{_public(target)!r} is not a URL")
         web = WebClient(named, obey_robots=obey_robots)
         yield ClientSource(url, web, time.time()), web, None
     elif (path := _path_of_documents(target)) is not None:
@@ -290,7 +295,7 @@ def _opened(target: Any, mode: Pages, *, obey_robots: bool, base_url: str | None
             raise CommandError(f"{target} is a Python file: name the app in it, such as {target}:app")
         if isinstance(target, str) and not is_app_name(target):
             raise CommandError(
-                f"no such file: {target}; give a URL with http:// or https://, a file or folder,"
+                f"no such file: {_public(target)}; give a URL with http:// or https://, a file or folder,"
                 " or an app as MODULE:ATTRIBUTE"
             )
         with (
