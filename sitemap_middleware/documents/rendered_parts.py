@@ -326,11 +326,14 @@ class SavedParts:
         """
         began, now = self._timer(), self._store.time()
         rendered = [document for part in parts for document in part.documents]
-        key = etag_of(repr([x_default, *(document.etag for document in rendered)]).encode())
+        key = etag_of(repr([x_default, *(document[:2] for document in rendered)]).encode())
         before, saved = self.load([_LINKED]).get(_LINKED), dict[str, Document]()
         earlier = {document.name: document for document in before.documents} if before is not None else {}
+        names = {document.name.removeprefix(MARKED) for document in rendered}
+        # A process with other settings may have named them otherwise.
+        may_wait = not at_once and names.issuperset(name.removeprefix(LINKED) for name in earlier)
         if before is not None and 0 <= now - before.at < LEARNING_INTERVAL_SECONDS:
-            if before.key == key or (not at_once and now - before.at < before.pause):
+            if before.key == key or (may_wait and now - before.at < before.pause):
                 return before, before.key == key
             saved = earlier  # after a while they are saved again: the store may have lost them
         sets = language_sets(lambda: (self.with_xml(document) for document in rendered), x_default, may_be_named)

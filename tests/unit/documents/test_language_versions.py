@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from itertools import count
+from pathlib import Path
 from typing import Any
 
 import flask
@@ -11,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitemap_middleware import Entry, OptionError, SitemapMiddleware, sitemap
-from sitemap_middleware.documents import language_links, publisher, xml
+from sitemap_middleware.documents import language_links, publisher, rendered_parts, xml
 from sitemap_middleware.stores import base
 
 from ...support.documents import locs, parsed
@@ -50,16 +52,8 @@ def all_sets(site: SampleSite, **spec: Any) -> Sets:
 
 
 HOSTS = ("a.example", "b.example", "c.example")
-CODES = {
-    "en": "en",
-    "de": "de",
-    "de_AT": "de-AT",
-    "zh-hans": "zh-Hans",
-    "es-419": "es-419",
-    "xx": "",
-    "eu": "eu",
-    "DE": "de",
-}
+CODES = {code: code for code in ("en", "de", "es-419", "eu")}
+CODES |= {"de_AT": "de-AT", "zh-hans": "zh-Hans", "xx": "", "DE": "de"}
 PAGES = st.tuples(st.sampled_from(HOSTS), st.sampled_from([*CODES]), st.integers(0, 3))
 
 
@@ -107,7 +101,7 @@ def test_sets_are_those_of_the_pages_that_are_listed(protocol: str, rounds: list
                 assert all_sets(site, host=host) == expected(alive, host)
 
 
-def shop(**options: Any) -> SitemapMiddleware:
+def shop(store: str = "memory://", **options: Any) -> SitemapMiddleware:
     """A Flask app as Flask-Babel's documentation has it: the default language has no prefix."""
     app = flask.Flask("shop", static_folder=None)
     codes = ["de", "pt_BR"]
@@ -126,7 +120,7 @@ def shop(**options: Any) -> SitemapMiddleware:
     app.add_url_rule("/loaves/<slug>", "loaf", loaf, defaults={"lang": "en"})
     app.add_url_rule("/<any(de, pt_BR):lang>/loaves/<slug>", "loaf", loaf)
     app.add_url_rule("/other", "other", lambda lang: f"<h1>Other {lang}", defaults={"lang": "en"})
-    return SitemapMiddleware(app, base_url=BASE, store="memory://", clock=Clock(), **options)
+    return SitemapMiddleware(app, base_url=BASE, store=store, clock=options.pop("clock", Clock()), **options)
 
 
 def get(app: Any, path: str = "/sitemap.xml") -> Answer:
@@ -153,6 +147,19 @@ def test_one_view_may_have_versions_and_the_others_none() -> None:
     app.close()
 
 
+def test_documents_that_an_earlier_process_named_otherwise_get_their_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rendered_parts, "MAX_AGE_FACTOR", 1000)  # linking pauses for long
+    store, clock = f"sqlite:///{tmp_path}/store", count(1_750_000_000, 0.01).__next__
+    for sections, names in ((None, []), (True, ["routes-1", "home", "loaf"])):
+        app = shop(store, clock=clock, alternates="lang", sections=sections)
+        paths = [f"/sitemap-{name}.xml" for name in names]
+        assert [loc.removeprefix(BASE) for loc in locs(get(app).body) if loc.endswith(".xml")] == paths
+        assert [get(app, path).status for path in paths] == [200] * len(names)
+        app.close()
+
+
 def test_a_document_that_its_links_would_make_too_large_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(language_links, "MAX_BYTES", 300)
     app = shop(alternates="lang")
@@ -161,15 +168,8 @@ def test_a_document_that_its_links_would_make_too_large_has_none(monkeypatch: py
     app.close()
 
 
-GIVEN = {
-    "en": "/en/about",
-    "de": "/de/ueber",
-    "fr": "/fr/apropos",
-    "es": "/es/x",
-    "it": "/it/x",
-    "nl": "https://b.example/",
-}
-GIVEN |= {"pl": "/elsewhere", "sv": "/drafts/sv", "x-default": "/start"}
+GIVEN = {"en": "/en/about", "de": "/de/ueber", "fr": "/fr/apropos", "es": "/es/x", "it": "/it/x", "sv": "/drafts/sv"}
+GIVEN |= {"nl": "https://b.example/", "pl": "/elsewhere", "x-default": "/start"}
 
 
 def test_given_versions_that_are_not_listed_leave_all_sets() -> None:
