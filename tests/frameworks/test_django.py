@@ -284,11 +284,6 @@ def test_sitemap_classes_enumerate_the_pages_of_their_views(handler: Any, outsid
     assert "/base/posts/first/" in project.listed(root="/base")
 
 
-class Translated(Posts):
-    i18n = True
-    alternates = True
-
-
 def test_locations_that_lead_nowhere_are_left_out_and_named() -> None:
     project = Project(SITE, SITEMAP_SITEMAPS={"lost": Lost})
     assert project.listed() == ["/", "/about/", "/posts/first/"]
@@ -799,8 +794,6 @@ def test_a_view_that_fails_a_probe_does_not_fail_the_request_of_a_test_client() 
 
 
 def test_a_named_section_closes_the_database_connection_of_its_thread() -> None:
-    from django.db import connections
-
     used: dict[int, Any] = {}
 
     def paths() -> list[str]:

@@ -20,6 +20,7 @@ from ..support.sample_sites import listed
 from ..support.wire import DRIVERS, RequestSpec, wsgi
 
 BASE = "http://testserver"
+OF_AN_API = "it is a resource of an API, and no response has shown that it is a page"
 
 
 class Items(flask_restx.Resource):
@@ -52,14 +53,8 @@ def test_resources_and_documentation_of_flask_restx_are_not_listed(verify: bool)
     namespace = api.namespace("more")
     namespace.add_resource(Items, "/")
     flask_restful.Api(app).add_resource(MoreItems, "/restful")
-    shown, why = reasons(app, "/", "/items", "/more/", "/restful", verify=verify)
-    assert shown == ["/about"]
-    assert why == {
-        "/": "it is a resource of an API, and no response has shown that it is a page",
-        "/items": "it is a resource of an API, and no response has shown that it is a page",
-        "/more/": "it is a resource of an API, and no response has shown that it is a page",
-        "/restful": "it is a resource of an API, and no response has shown that it is a page",
-    }
+    paths = ["/", "/items", "/more/", "/restful"]
+    assert reasons(app, *paths, verify=verify) == (["/about"], dict.fromkeys(paths, OF_AN_API))
 
 
 def test_an_api_in_a_blueprint_leaves_the_pages_beside_it() -> None:
@@ -68,9 +63,7 @@ def test_an_api_in_a_blueprint_leaves_the_pages_beside_it() -> None:
     flask_restx.Api(blueprint, doc="/doc").add_resource(Items, "/items")
     app.register_blueprint(blueprint)
     app.add_url_rule("/", "home", lambda: "<h1>Home</h1>")
-    shown, why = reasons(app, "/api/doc")
-    assert shown == ["/", "/about"]
-    assert why == {"/api/doc": "it is a resource of an API, and no response has shown that it is a page"}
+    assert reasons(app, "/api/doc") == (["/", "/about"], {"/api/doc": OF_AN_API})
 
 
 def test_a_documentation_that_the_developer_wrote_is_a_page_once_it_was_visited() -> None:

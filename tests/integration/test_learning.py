@@ -23,14 +23,10 @@ HOUR = 60 * 60
 DAY = 24 * HOUR
 
 
-def posts(protocol: str, **mark: Any) -> SampleSite:
-    marks = {"/posts/{slug}": sitemap(**mark)} if mark else {}
-    return SampleSite(protocol, {"/": Page(), "/posts/{slug}": Page()}, marks=marks, priority="auto")
-
-
 @BOTH
 def test_exclusion_goes_before_learning(protocol: str) -> None:
-    site = posts(protocol, learn=True, exclude=True)
+    marks = {"/posts/{slug}": sitemap(learn=True, exclude=True)}
+    site = SampleSite(protocol, {"/": Page(), "/posts/{slug}": Page()}, marks=marks)
     site.visit("/posts/one")
     assert site.locs() == [f"{LOCAL}/"]
     site = SampleSite(protocol, {"/posts/{slug}": Page()}, learn="/posts/{slug}", exclude="/posts/draft-*")

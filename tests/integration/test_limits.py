@@ -89,10 +89,6 @@ def rows(store: Any) -> int:
     return sum(connection.execute(f'SELECT count(*) FROM "{table}"').fetchone()[0] for table in tables)
 
 
-def stores(tmp_path: Any) -> dict[str, Any]:
-    return {"memory": MemoryStore(), "SQLite": SQLiteStore(tmp_path / "pages.sqlite3")}
-
-
 INVENTED: dict[str, Any] = {
     "hosts": lambda n: {"host": f"s{n}.evil.example"},
     "hosts that are none": lambda n: {"host": f"s{n}..example"},
@@ -115,16 +111,16 @@ INVENTED: dict[str, Any] = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("base_url", "store_kind"), [("https://example.com", "SQLite"), (None, "memory")])
+@pytest.mark.parametrize("base_url", ["https://example.com", None], ids=["SQLite", "memory"])
 @pytest.mark.parametrize("invented", INVENTED)
 def test_made_up_urls_fill_neither_memory_nor_store(
-    invented: str, base_url: str | None, store_kind: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+    invented: str, base_url: str | None, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, module in [*sys.modules.items()]:
         for limit in [*vars(module)] if name.startswith("sitemap_middleware.") else ():
             if re.fullmatch("MAX_(SITES|HOSTS|[A-Z]+_PAGES|REMEMBERED_PATHS)", limit):
                 monkeypatch.setattr(module, limit, 100)
-    store = stores(tmp_path)[store_kind]
+    store = SQLiteStore(tmp_path / "pages.sqlite3") if base_url else MemoryStore()
     sample = SampleSite(
         "wsgi",
         {"/": Page(), "/p/{x}": Page(404)},

@@ -443,20 +443,6 @@ def test_page_that_turns_private_is_dropped_once_asked_and_returns_when_public(p
     assert site.listed() == set(paths)
 
 
-@BOTH
-def test_robots_txt_and_cookie_rules_win_over_visits(protocol: str) -> None:
-    site = Club(protocol, [])
-    site.answers = dict.fromkeys(["/posts/one", "/posts/hidden-one", "/closed/one"], PUBLIC)
-    for path in site.answers:
-        site.visit(path)
-    assert site.listed() == {"/posts/one"}
-    site.answers["/posts/one"] = Answer(403)
-    site.visit("/posts/one", headers=[("cookie", "session=1")])
-    assert site.listed() == {"/posts/one"}, "the answer to one signed-in visitor is not evidence about the page"
-    site.visit("/posts/one")
-    assert site.listed() == set()
-
-
 @pytest.mark.parametrize("has_threads", [False, True], ids=["one thread", "threads"])
 def test_a_page_that_a_header_nobody_knows_opens_is_not_listed_for_it(has_threads: bool) -> None:
     """The middleware's own request, which is a stranger's, is answered before the first sitemap."""

@@ -13,7 +13,7 @@ import pytest
 
 from sitemap_middleware import SitemapMiddleware
 
-from ..support.recording import environ
+from ..support.recording import environ, scope
 from ..support.sample_sites import Page, SampleSite
 from ..support.waiting import join_threads, until
 
@@ -39,22 +39,8 @@ def asgi_request(site: Any, path: str) -> list[weakref.ref[Any]]:
     things = [Kept(), Kept(), Kept()]
 
     async def run(user: Kept, state: Kept, received: Kept) -> None:
-        scope = {
-            "type": "http",
-            "asgi": {"version": "3.0"},
-            "http_version": "1.1",
-            "method": "GET",
-            "scheme": "http",
-            "path": path,
-            "raw_path": path.encode(),
-            "root_path": "",
-            "query_string": b"",
-            "headers": [(b"host", b"localhost"), (b"accept", b"text/html")],
-            "client": ("203.0.113.9", 4711),
-            "server": ("localhost", 80),
-            "state": state,
-            "app.user": user,
-        }
+        headers = [(b"host", b"localhost"), (b"accept", b"text/html")]
+        of_server = {"client": ("203.0.113.9", 4711), "state": state, "app.user": user}
 
         async def receive() -> dict[str, Any]:
             return received | {"type": "http.request", "body": b"", "more_body": False}
@@ -62,7 +48,7 @@ def asgi_request(site: Any, path: str) -> list[weakref.ref[Any]]:
         async def send(_: Any) -> None:
             assert received == {}
 
-        await site(scope, receive, send)
+        await site(scope(path=path, headers=headers, **of_server), receive, send)
 
     asyncio.run(run(*things))
     join_threads("sitemap-background", 5)

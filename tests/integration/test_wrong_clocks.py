@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from sitemap_middleware import Store
 from sitemap_middleware.stores import open_store
 
 from ..support import postgres
@@ -29,11 +28,6 @@ SHARED: dict[str, Callable[[Path], str]] = {
 }
 
 
-@pytest.fixture(params=SHARED)
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    return SHARED[request.param](tmp_path)
-
-
 _closing = contextlib.ExitStack()
 
 
@@ -50,35 +44,23 @@ def worker(url: str, clock: Callable[[], float] | None, pages: dict[str, Page] |
     return sample
 
 
-def open_for_test(url: str) -> Store:
-    store = open_store(url, "store")
-    _closing.callback(store.close)
-    return store
-
-
-def visits(site: SampleSite, *paths: str) -> None:
-    for path in paths:
-        site.request(path)
-    site.app.flush()
-
-
 @pytest.mark.parametrize("ahead", [6 * 60, DAY, 400 * DAY])
 @pytest.mark.parametrize("falsely", [Page(404), Page().with_headers(("x-robots-tag", "noindex"))])
 def test_page_seen_by_a_fast_clock_recovers_with_the_next_visit(ahead: int, falsely: Page) -> None:
     clock = Clock()
     site = worker("memory://", clock)
-    visits(site, "/", "/posts/one")
+    site.visit("/", "/posts/one")
     good, site.pages["/posts/{slug}"] = site.pages["/posts/{slug}"], falsely
     clock.pass_(ahead)
-    visits(site, "/posts/one")
+    site.visit("/posts/one")
     assert site.locs() == [f"{LOCAL}/"]
     site.pages["/posts/{slug}"] = good
     clock.pass_(30 - ahead)
-    visits(site, "/posts/one")
+    site.visit("/posts/one")
     assert f"{LOCAL}/posts/one" in site.locs()
     site.pages["/posts/{slug}"] = falsely
     clock.pass_(60)
-    visits(site, "/posts/one")
+    site.visit("/posts/one")
     assert site.locs() == [f"{LOCAL}/"]
 
 
@@ -86,32 +68,36 @@ def test_body_is_read_again_after_the_clock_is_set_back() -> None:
     clock = Clock()
     site = worker("memory://", clock)
     clock.pass_(100 * DAY)
-    visits(site, "/posts/one")
+    site.visit("/posts/one")
     clock.pass_(-100 * DAY)
     site.pages["/posts/{slug}"] = Page(body=b'<!doctype html><meta name="robots" content="noindex"><p>A page')
-    visits(site, "/posts/one")
+    site.visit("/posts/one")
     assert site.locs() == [f"{LOCAL}/"]
 
 
 @pytest.mark.slow
-def test_worker_with_a_slow_clock_does_not_block_others(url: str, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("engine", SHARED)
+def test_worker_with_a_slow_clock_does_not_block_others(
+    engine: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    url = SHARED[engine](tmp_path)
     right, wrong = Clock(), Clock()
     wrong.pass_(-DAY)
     slow = worker(url, wrong)
     others = [worker(url, right) for _ in range(2)]
-    visits(slow, "/", "/posts/one", "/posts/two")
+    slow.visit("/", "/posts/one", "/posts/two")
     gone, there = Page(404), Page()
     for other in others:
         for page in (gone, there):
             for site in (slow, *others):
                 site.pages["/posts/{slug}"] = page
                 site.clock.pass_(60)
-            visits(other, "/posts/one")
+            other.visit("/posts/one")
             for site in (slow, *others):
                 assert (f"{LOCAL}/posts/one" in site.locs()) is (page is there)
-            visits(slow, "/posts/one")
+            slow.visit("/posts/one")
             assert (f"{LOCAL}/posts/one" in other.locs()) is (page is there)
-    visits(others[0], "/posts/three")
+    others[0].visit("/posts/three")
     assert all(len(site.locs()) == 4 for site in (slow, *others))
     assert caplog.records == []
 
@@ -124,12 +110,14 @@ def test_without_a_clock_given_the_servers_time_decides(
     url = SHARED[engine](tmp_path)
     good = worker(url, None)
     posts = [f"/posts/{number}" for number in range(3)]
-    visits(good, "/", *posts)
+    good.visit("/", *posts)
     real = time.time
     monkeypatch.setattr(time, "time", lambda: real() + ahead)
     bad = worker(url, None, {"/": Page(), "/posts/{slug}": Page(404)})
-    visits(bad, *posts)
-    assert len(all_pages(open_for_test(url), SITE)) == 4
+    bad.visit(*posts)
+    store = open_store(url, "store")
+    _closing.callback(store.close)
+    assert len(all_pages(store, SITE)) == 4
     assert len(good.locs()) == len(bad.locs()) == 4
     (line,) = [record.getMessage() for record in caplog.records]
     match = re.search(r"clock is (\d+) seconds (ahead of|behind) the store's clock", line)

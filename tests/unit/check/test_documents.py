@@ -21,7 +21,6 @@ HOME = "<url><loc>https://example.com/</loc></url>"
 IMAGES = 'xmlns:image="http://www.google.com/schemas/sitemap-image/1.1"'
 VIDEOS = 'xmlns:video="http://www.google.com/schemas/sitemap-video/1.1"'
 NEWS = 'xmlns:news="http://www.google.com/schemas/sitemap-news/0.9"'
-XHTML = 'xmlns:xhtml="http://www.w3.org/1999/xhtml"'
 SPELLINGS = (("https", "example.com"), ("http", "example.com"), ("https", "www.example.com"))
 
 

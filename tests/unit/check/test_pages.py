@@ -114,11 +114,6 @@ def test_faulty_page_gives_exactly_its_code(site: WebSite, case: str) -> None:
     assert codes(check(site)) == [code]
 
 
-def test_each_rule_of_pages_has_a_faulty_one() -> None:
-    family = next(family for family in FAMILIES if family.name == "page")
-    assert {code for code, _ in PAGE_CASES.values()} == {rule.code for rule in family.rules}
-
-
 def test_orphans_are_told_only_of_sites_whose_pages_were_all_read(site: WebSite) -> None:
     linked(site)
     assert [finding.url for finding in check(site).findings] == [f"{site.origin}/a"]
@@ -233,9 +228,10 @@ def test_faulty_robots_file_gives_exactly_its_code(site: WebSite, case: str) -> 
     assert codes(check(site)) == [code]
 
 
-def test_each_rule_of_robots_has_a_faulty_one() -> None:
-    family = next(family for family in FAMILIES if family.name == "robots")
-    assert {code for code, _ in ROBOTS_CASES.values()} == {rule.code for rule in family.rules}
+@pytest.mark.parametrize(("name", "cases"), [("page", PAGE_CASES), ("robots", ROBOTS_CASES)])
+def test_each_rule_of_pages_and_robots_has_a_faulty_one(name: str, cases: dict[str, tuple[str, Any]]) -> None:
+    family = next(family for family in FAMILIES if family.name == name)
+    assert {code for code, _ in cases.values()} == {rule.code for rule in family.rules}
 
 
 def test_robots_may_be_refused_or_name_several_sitemaps_in_any_case(site: WebSite) -> None:

@@ -115,13 +115,13 @@ def test_a_route_that_cannot_be_read_costs_itself_only(make: Any, caplog: pytest
 # Folders of files
 
 
-def folder(top: Path, *files: str, last_modified: int | None = None) -> Path:
+def folder(top: Path, *files: str) -> Path:
     """Files in a folder, each a day older than the one before."""
     for number, name in enumerate(files):
         file = top / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("a page")
-        moment = NOW - 86_400 * (number + 1) if last_modified is None else last_modified
+        moment = NOW - 86_400 * (number + 1)
         os.utime(file, (moment, moment))
     return top
 

@@ -40,12 +40,6 @@ def flask_app(**options: Any) -> flask.Flask:
     return flask.Flask("site", **{"static_folder": None, **options})
 
 
-def with_rule(rule: str, **options: Any) -> flask.Flask:
-    app = flask_app()
-    app.add_url_rule(rule, "page", page, **options)
-    return app
-
-
 @pytest.mark.parametrize(
     ("rule", "options", "expected"),
     [
@@ -63,7 +57,9 @@ def with_rule(rule: str, **options: Any) -> flask.Flask:
 def test_a_rule_is_listed_when_a_crawler_gets_one_page_by_it(
     rule: str, options: dict[str, Any], expected: list[str]
 ) -> None:
-    assert listed_at_once(with_rule(rule, **options)) == expected
+    app = flask_app()
+    app.add_url_rule(rule, "page", page, **options)
+    assert listed_at_once(app) == expected
 
 
 def test_rule_and_its_default_form_are_one_page() -> None:
