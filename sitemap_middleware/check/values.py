@@ -163,7 +163,7 @@ def _one_spelling(encoded: re.Match[str]) -> str:
 
 def without_credentials(url: str) -> str:
     """A URL without the user name and the password before its host."""
-    return re.sub(r"(?<=://)[^/?#]*@", "", url, count=1)
+    return re.sub(r"(?<=://)[^/?]*@", "", url, count=1)
 
 
 def resolved(base: str, reference: str) -> str:

@@ -276,7 +276,7 @@ def _opened(target: Any, mode: Pages, *, obey_robots: bool, base_url: str | None
             raise CommandError("--base-url is for a file or an app: the documents of a URL are requested there")
         named = f"{scheme.lower()}://{rest}"
         url = without_credentials(named)
-        if not check_loc(url, is_page=False).host or "@" in url.partition("#")[2]:
+        if not check_loc(url, is_page=False).host or "@" in named.partition("#")[2]:
             raise CommandError(f"{_public(target)!r} is not a URL")
         web = WebClient(named, obey_robots=obey_robots)
         yield ClientSource(url, web, time.time()), web, None
