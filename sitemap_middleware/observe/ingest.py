@@ -96,6 +96,8 @@ class Ingester:
     def __post_init__(self) -> None:
         self._own_host_seen_at = BoundedCache[StoreKey, float](MAX_SITES)
         """When a site's own Host was last requested."""
+        self._own_host_got_at = BoundedCache[StoreKey, float](MAX_SITES)
+        """When the middleware's own request last got a page with it."""
         self._checked = BoundedCache[PageKey, tuple[int, float]](MAX_CHECKED_PAGES)
         """The content that the middleware's last request for a page got, and when."""
         self.forget_asked()
@@ -111,8 +113,10 @@ class Ingester:
         current = [response for response in batch if self.site_resolver.is_current(response.site, response.host)]
         current.sort(key=attrgetter("at"))  # of answers of one second, the last decides
         for response in current:
-            if not response.is_foreign_host and (response.status == 200 or not response.is_probe):
-                self._own_host_seen_at.put(response.site.store_key, response.at)
+            if not response.is_foreign_host:
+                seen_at = self._own_host_got_at if response.is_probe else self._own_host_seen_at
+                if response.status == 200 or not response.is_probe:
+                    seen_at.put(response.site.store_key, response.at)
         by_site: dict[StoreKey, _Seen] = {}
         for response in in_pieces(current, PIECE_RESPONSES):
             observation = self._observation(response, table, now)
@@ -194,9 +198,10 @@ class Ingester:
 
     def _is_foreign_evidence(self, response: CapturedResponse, observation: Observation) -> bool:
         """Whether a response for a foreign Host counts: not while the site's own Host is requested as well."""
-        own_at = self._own_host_seen_at.get(response.site.store_key)
+        own_hosts = self._own_host_got_at if response.is_probe else self._own_host_seen_at
+        own_at = own_hosts.get(response.site.store_key)
         if own_at is None or response.at - own_at >= OWN_HOST_WINDOW_SECONDS:
-            # The app may have refused the site's own Host, and so an own request may have that of the live request.
+            # An own request has the Host of the live request if the app refuses the site's own.
             return observation.may_be_listed or not response.is_probe
         if not response.is_probe:
             self.tracker.ignored.count(response.path, FOREIGN_HOST)
