@@ -7,6 +7,7 @@ import logging
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -67,12 +68,11 @@ def test_options_of_init_app_go_before_those_of_the_extension_and_these_before_t
     extension = Sitemap(max_age=2, max_pages=2)
     app = flask_app(SITEMAP_MAX_AGE=1, SITEMAP_MAX_PAGES=1, SITEMAP_MAX_PAGES_PER_ROUTE=1)
     extension.init_app(app, max_age=3)
-    settings = app.extensions["sitemap"].settings
-    assert [settings[name].value for name in ("max_age", "max_pages", "max_pages_per_route")] == [3, 2, 1]
-    assert [settings[name].source for name in ("max_age", "max_pages", "max_pages_per_route")] == [
-        "argument",
-        "argument",
-        "config",
+    settings = [app.extensions["sitemap"].settings[name] for name in ("max_age", "max_pages", "max_pages_per_route")]
+    assert [(setting.value, setting.source) for setting in settings] == [
+        (3, "argument"),
+        (2, "argument"),
+        (1, "config"),
     ]
     other = flask_app()
     extension.init_app(other)
@@ -110,15 +110,9 @@ def test_an_unknown_option_is_refused_at_once() -> None:
 
 
 def test_the_middleware_is_that_of_the_current_app() -> None:
-    extension = Sitemap()
-    with pytest.raises(MiddlewareLookupError, match="that of the current app: call init_app"):
-        _ = extension.middleware
-    app = flask_app()
-    with (
-        app.app_context(),
-        pytest.raises(MiddlewareLookupError, match="that of the current app: call init_app"),
-    ):
-        _ = extension.middleware
+    for context in (nullcontext(), flask_app().app_context()):
+        with context, pytest.raises(MiddlewareLookupError, match="that of the current app: call init_app"):
+            _ = Sitemap().middleware
 
 
 # Commands
@@ -170,10 +164,7 @@ def create_app():
 """
     )
     command = [sys.executable, "-m", "flask", "--app", "shop", "sitemap", "routes"]
-    environment = {
-        "FLASK_SITEMAP_BASE_URL": BASE_URL,
-        "FLASK_SITEMAP_VERIFY": "0",
-        "PYTHONPATH": str(Path(__file__).parents[2]),
-    }
+    environment = {"FLASK_SITEMAP_BASE_URL": BASE_URL, "FLASK_SITEMAP_VERIFY": "0"}
+    environment["PYTHONPATH"] = str(Path(__file__).parents[2])
     answer = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=environment, check=True)
     assert answer.stdout.startswith("https://example.com/sitemap.xml: routes 1, pages seen 0, pages listed 1\n")

@@ -290,13 +290,8 @@ def test_later_failure_keeps_the_known_rules_also_after_a_restart(protocol: str,
 
 @BOTH
 def test_a_compression_that_cannot_be_read_is_a_failure(protocol: str) -> None:
-    for coding, body in (
-        ("br", FORBIDS),
-        ("mystery", FORBIDS),
-        ("gzip", FORBIDS),
-        ("gzip", GZIPPED[:-9]),
-        ("deflate", b"\xff"),
-    ):
+    cut_off = [("gzip", GZIPPED[:-9]), ("deflate", b"\xff")]
+    for coding, body in [("br", FORBIDS), ("mystery", FORBIDS), ("gzip", FORBIDS), *cut_off]:
         sample = site(protocol, Page(200, [*TEXT, ("content-encoding", coding)], body), verify=False)
         assert sample.request("/sitemap.xml").status == 503
         assert sample.request("/robots.txt").body == body
