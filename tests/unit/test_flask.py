@@ -152,9 +152,7 @@ def test_flask_finds_the_commands_in_a_factory(tmp_path: Path) -> None:
         """
 from flask import Flask
 from sitemap_middleware.flask import Sitemap
-
 extension = Sitemap()
-
 def create_app():
     app = Flask(__name__, static_folder=None)
     app.config.from_prefixed_env()

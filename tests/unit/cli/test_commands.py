@@ -33,7 +33,6 @@ ROOT = Path(__file__).resolve().parents[3]
 BLOG = """
 import flask
 from sitemap_middleware import SitemapMiddleware, __main__, sitemap
-
 def create_app(name="blog", *, base_url="https://blog.example", **more):
     app = flask.Flask(name, static_folder=None)
     app.add_url_rule("/", "home", lambda: "home")
