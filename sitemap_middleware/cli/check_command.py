@@ -166,7 +166,7 @@ def check(
     Reports what search engines refuse or ignore, and what is probably a mistake, in the sitemap and in all documents
     that it names. Each message has a code; --explain says what it means.
 
-    URL is that of a sitemap, or of a site, whose robots.txt then names the sitemaps.
+    URL is that of a sitemap, or of a host, whose robots.txt then names the sitemaps.
 
     FILE is a sitemap, or a folder, of which each file *.xml and *.xml.gz is checked.
 
@@ -288,7 +288,7 @@ def _opened(target: Any, mode: Pages, *, obey_robots: bool, base_url: str | None
         if mode is not Pages.NONE:
             from ..check.web_client import WebClient
 
-            opened = WebClient(obey_robots=obey_robots)
+            opened = WebClient(location or "", obey_robots=obey_robots)
         yield FileSource(path, location), opened, None
     else:
         if isinstance(target, str) and Path(target).is_file():

@@ -189,18 +189,18 @@ def test_base_url_is_that_of_the_folder(tmp_path: Path) -> None:
     file = tmp_path / "sitemap.xml"
     file.write_text(urlset("https://example.com/shop/a", "https://example.com/b", "https://example.net/"), "utf-8")
     assert "[loc-other-host]" not in check(file).stdout
-    codes = {
-        line.rpartition("[")[2] for line in check(file, "--base-url", "https://example.com/shop").stdout.splitlines()
-    }
+    lines = check(file, "--base-url", "https://example.com/shop").stdout.splitlines()
+    codes = {line.rpartition("[")[2] for line in lines}
     assert codes >= {"loc-other-host]", "loc-outside-folder]"}
 
 
-def test_pages_of_a_file_are_requested_if_it_is_wanted_and_never_of_this_machine(tmp_path: Path) -> None:
+def test_pages_of_a_file_are_requested_if_it_is_wanted_and_of_this_machine_if_it_is_named(tmp_path: Path) -> None:
     with served() as site:
         file = write(tmp_path / "sitemap.xml", f"{site.origin}/gone")
         for mode in ("none", "all"):
             assert codes(check(file, "--json", "--pages", mode, "--ignore", "loc-local")) == []
         assert "/gone" not in site.requests
+        assert codes(check(file, "--json", "--pages", "all", "--base-url", site.origin))[:1] == ["page-status"]
 
 
 # The web
