@@ -20,7 +20,7 @@ from ..http.messages import (
     Response,
 )
 from ..http.request_filter import ignore_reason_of_scope
-from ..observe.tracker import Exchange, guarded
+from ..observe.tracker import Exchange
 from ..report.request_handler import ReportHandler
 from ..routing.framework_detection import remember_middleware
 from ..service import SitemapService
@@ -236,14 +236,18 @@ class ASGIExchange(Exchange):
 
     async def send(self, message: Message) -> None:
         """The `send` that the app is given: observe the message, then pass it to the server."""
-        self._observe(message)
+        try:
+            self._observe(message)
+        except Exception as error:
+            self.tracker.log_fault("a response could not be observed", error)
         await self.server_send(message)
 
-    @guarded
     def _observe(self, message: Message) -> None:
         kind = message.get("type")
         if kind == "http.response.start":
             self.on_start(message.get("status"), message.get("headers", ()))
+        elif self._captured is None:  # most bodies are not read
+            return
         elif kind == "http.response.body":
             self.on_chunk(message.get("body", b""))
             if not message.get("more_body", False):

@@ -141,6 +141,9 @@ class Exchange(ABC):
     """
 
     __slots__ = ("_body", "_captured", "_length", "key", "page", "reads_body", "tracker")
+    _body: bytearray
+    _length: str
+    """The Content-Length of a response whose body is read."""
 
     def __init__(self, tracker: Tracker, key: RequestKey) -> None:
         self.tracker: Tracker = tracker
@@ -151,9 +154,6 @@ class Exchange(ABC):
         """Whether the body is read, as far as is known: it may begin before the app gives status and headers."""
         self._captured: CapturedResponse | None = None
         """The response, from its start to its end, if its body is read."""
-        self._body = bytearray()
-        self._length = ""
-        """Its Content-Length."""
 
     @abstractmethod
     def is_useless(self) -> bool:
@@ -166,7 +166,8 @@ class Exchange(ABC):
     @guarded
     def on_start(self, status: Any, headers: Any) -> None:
         """Observe the start of the response, which replaces one that began before."""
-        self.retract()
+        if self._captured is not None:
+            self.retract()
         self.reads_body = False
         page, tracker = self.page, self.tracker
         if page is None:
