@@ -32,7 +32,7 @@ _UNDECIDED_ROUTES_HINT: Final = (
 
 _UNLINKED_ROUTES_HINT: Final = (
     "these routes are listed, but no page that was read links to them."
-    " Link to each, or mark it @sitemap(exclude=True) if it is no page for visitors:"
+    " Link to each, or mark it @sitemap(exclude=True) if it is not for visitors:"
 )
 
 _CHANGE_HEADINGS: Final = {"new": "new", "dropped": "no longer listed", "changed": "changed"}

@@ -207,7 +207,7 @@ def may_be_told(page: Page | None, media_types: Collection[str], now: int, *, si
         return since is None
     if since is not None and page.last_seen <= since:
         return False
-    if is_gone(page):  # of what the app only names, none that was no page before
+    if is_gone(page):  # a path that the app only names may never have been a page
         return gone and (since is None or bool(page.content_history or page.last_modified_history))
     is_unread = page.media_type in HTML_TYPES and not (page.read_at or page.unread_reason)  # it may say noindex
     return page_verdict(page, media_types, now).listed and not (page.unconfirmed_at or is_unread)

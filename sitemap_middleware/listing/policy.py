@@ -27,7 +27,7 @@ _UNREAD_REASON: Final = "its HTML was not read yet, and may say noindex"
 _PROVIDED: Final = Verdict(True, "the values of its route include it, and no response forbids it")
 _IN_SECTION: Final = Verdict(True, "the option sections includes it")
 
-ROBOTS_TXT_REASON: Final = "it is robots.txt, which is no page"
+ROBOTS_TXT_REASON: Final = "it is robots.txt, which is not a page"
 ROBOTS_REASON: Final = "the app's robots.txt disallows it"
 UNANSWERED: Final = "it has not answered with a page yet"
 OTHER_SLASH: Final = "it is a page under the other slash"

@@ -378,7 +378,7 @@ class _FileLinks:
         self.to("overview")
 
     def to(self, name: str, /, **query: Any) -> str | None:
-        """The link to a page; None if there is no such file, because there are too many pages of the site."""
+        """The link to a page; None if the files leave it out, as those of a large site leave out most pages."""
         if name == "style.css":
             return name
         arguments = given_arguments(query)

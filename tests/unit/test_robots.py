@@ -251,6 +251,16 @@ def test_robots_txt_behind_a_redirect_to_https_is_obeyed() -> None:
     assert locs(asgi(site, RequestSpec("/sitemap.xml")).body) == [HOME]
 
 
+async def iterating(_: Any, __: Any, send: Any) -> None:
+    await send({"type": "http.response.start", "status": 403, "headers": iter([(b"x-own", b"kept")])})
+    await send({"type": "http.response.body", "body": b""})
+
+
+def test_headers_that_an_app_gives_as_an_iterator_are_kept() -> None:
+    answer = asgi(SitemapMiddleware(iterating, store="memory://"), RequestSpec("/robots.txt", host="localhost"))
+    assert (answer.status, answer.header("x-own")) == (403, "kept")
+
+
 # What fails
 
 
@@ -469,7 +479,7 @@ def test_what_is_no_robots_txt_is_replaced_and_logged_once(
     assert [f"(route {route}, " in message for message in caplog.messages if "is no robots.txt" in message] == [True]
     app.flush()
     assert locs(get(app, RequestSpec("/sitemap.xml")).body) == ["https://example.com/about"]
-    assert app.explain("/robots.txt").reason == "it is robots.txt, which is no page"
+    assert app.explain("/robots.txt").reason == "it is robots.txt, which is not a page"
 
 
 def test_a_file_that_the_server_is_to_send_gets_the_line(tmp_path: Path) -> None:

@@ -302,12 +302,7 @@ def test_a_page_that_leaves_the_values_is_asked_whether_it_is_gone() -> None:
     bakery.items = {"rye": None}
     bakery.statuses = {"/items/oat": 404}
     bakery.pass_(3600)
-
-    def is_gone() -> bool:
-        bakery.pass_(300)
-        return gone(bakery) == ["/items/oat"]
-
-    until(is_gone)
+    until(lambda: (bakery.pass_(300), gone(bakery) == ["/items/oat"])[1])
 
 
 def test_what_is_excluded_by_now_is_not_among_what_is_gone() -> None:

@@ -49,7 +49,7 @@ def reason_for(sample: SampleSite, path: str) -> str:
         ),
         ("/data.json", {"media_types": ["application/json"]}, STATIC),
         ("/map.xml", {"path": "/map.xml"}, "not listed: it is the sitemap itself"),
-        ("/robots.txt", {"include": ["/*"], "robots": False}, "not listed: it is robots.txt, which is no page"),
+        ("/robots.txt", {"include": ["/*"], "robots": False}, "not listed: it is robots.txt, which is not a page"),
     ],
 )
 def test_unvisited_static_route(protocol: str, path: str, options: Any, reason: str) -> None:

@@ -74,9 +74,4 @@ def test_middleware_that_nothing_refers_to_is_collected() -> None:
     assert len(flush_threads() - before) == 1
     service = weakref.ref(wrapped.service)
     del wrapped
-
-    def is_collected() -> bool:
-        gc.collect()
-        return service() is None
-
-    until(is_collected)
+    until(lambda: (gc.collect(), service() is None)[1])
