@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
     from .evidence.page_verdict import Explanation
-    from .models import Changefreq
     from .options.decorator import Values
+    from .protocol.value_checks import Changefreq
     from .report.request_handler import Permission, ReportRequest
 
 

@@ -6,17 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass, field, replace
 from datetime import date
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, NewType, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, NewType
 
 from .evidence.value_history import History
+from .protocol.value_checks import Changefreq
 
 if TYPE_CHECKING:
     from .protocol.extensions import Extensions, News, Video
-
-Changefreq = Literal["always", "hourly", "daily", "weekly", "monthly", "yearly", "never"]
-
-CHANGEFREQS: Final[tuple[Changefreq, ...]] = get_args(Changefreq)
-"""The values of `<changefreq>` (Sitemap 0.9, "XML tag definitions")."""
 
 Lastmod = date | Callable[[], date | str | None]
 """What a developer may give as lastmod: a date, a datetime (naive means UTC), or a callable that returns one."""

@@ -25,6 +25,7 @@ from .http import urls
 from .http.messages import DOCUMENT_SUFFIXES, AsyncCollector, CapturedResponse, Request
 from .http.request_filter import COOKIE, FOREIGN_HOST, IgnoreReason, ignore_reason_of_line
 from .http.robots_parser import ROBOTS_PATH
+from .http.site_urls import loc_of
 from .indexnow.sender import IndexNow
 from .listing.candidates import SiteSnapshot
 from .listing.entries import EntryBuilder
@@ -292,7 +293,7 @@ class SitemapService:
 
     def _may_request(self, site: Site, path: str) -> bool:
         """Whether a decoded path of a site may be requested from the app."""
-        route, loc = self.app_routes.table.find_route(site, path), urls.loc_of(site, urls.quote_path(path) or "")
+        route, loc = self.app_routes.table.find_route(site, path), loc_of(site, urls.quote_path(path) or "")
         return (
             route is not None
             and loc is not None

@@ -213,7 +213,7 @@ class ASGIExchange(Exchange):
             has_dynamic_root=bool(root) and any(str(value).strip("/") in root for value in params),
             wait_seconds=wait_seconds,
             async_collector=partial(collect_on_loop, call_soon),
-            adapter=self.adapter,
+            running=self.adapter,
             scope=scope,
             call_soon=call_soon,
         )

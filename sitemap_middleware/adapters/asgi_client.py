@@ -12,7 +12,7 @@ from contextlib import suppress
 from contextvars import Context as ContextVariables
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Protocol
 from urllib.parse import quote
 
 from anyio import CancelScope, CapacityLimiter, Event, current_time, move_on_after, sleep
@@ -34,9 +34,6 @@ from ..listing.provider_reader import BatchQueue, iterate_in_batches
 from ..models import Context
 from ..protocol.extensions import leave_out
 
-if TYPE_CHECKING:
-    from .asgi import ASGIMiddleware
-
 CLEANUP_TIMEOUT_SECONDS: Final = 0.1
 """Seconds that a complete response waits for the app to close its files. Else they may stay open."""
 
@@ -56,11 +53,18 @@ _CONNECTION_KEYS: Final = ("asgi", "http_version", "scheme", "server", "app")
 """The keys of a scope that are about the connection or the app rather than the one request."""
 
 
+class RunningApp(Protocol):
+    """An app, and what its lifespan gave."""
+
+    app: ASGIApp
+    state: dict[str, Any] | None
+
+
 @dataclass(slots=True, eq=False, kw_only=True)
 class ASGIRequest(Request):
     """A request over ASGI, whose own requests run on the app's event loop."""
 
-    adapter: ASGIMiddleware
+    running: RunningApp
     scope: Scope
     """That of this request. Only what is about its connection is used."""
     call_soon: Callable[..., object]
@@ -68,7 +72,7 @@ class ASGIRequest(Request):
 
     def request_app(self, path: str, scheme: str | None, headers: Sequence[tuple[str, str]]) -> Future[Response | None]:
         future: Future[Response | None] = Future()
-        call = partial(request_app, self.adapter.app, self._scope(path, scheme, headers), future)
+        call = partial(request_app, self.running.app, self._scope(path, scheme, headers), future)
         # in an empty context: without the live request's user and other variables
         self.call_soon(ContextVariables().run, start_task, call)
         return future
@@ -83,8 +87,8 @@ class ASGIRequest(Request):
         """The scope of a request of the middleware itself. It holds nothing of the visitor's."""
         full_path = f"{self.root}{path}"
         scope: Scope = {name: self.scope[name] for name in _CONNECTION_KEYS if name in self.scope}
-        if self.adapter.state is not None:
-            scope["state"] = dict(self.adapter.state)  # servers give each request its own copy
+        if self.running.state is not None:
+            scope["state"] = dict(self.running.state)  # servers give each request its own copy
         elif "state" in self.scope:
             scope["state"] = {}
         address, port = self.scope.get("client") or (None, 0)

@@ -180,7 +180,7 @@ class WSGIExchange(Exchange):
             ],
             MAX_HANGING_REQUESTS,
             ignore_reason_of_environ(self.environ, environ),
-            adapter=self.adapter,
+            app=self.adapter.app,
             environ=environ,
         )
         if not environ.get("wsgi.multithread", True) or WAIT_SECONDS_KEY in environ:

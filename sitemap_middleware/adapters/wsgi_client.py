@@ -28,8 +28,6 @@ from ..http.messages import (
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication, WSGIEnvironment
 
-    from .wsgi import WSGIMiddleware
-
 _CONNECTION_KEYS: Final = (
     "HTTPS",
     "REMOTE_PORT",
@@ -53,13 +51,13 @@ _CONNECTION_KEYS: Final = (
 class WSGIRequest(Request):
     """A request over WSGI, whose own requests run on a thread each, or on its own."""
 
-    adapter: WSGIMiddleware
+    app: WSGIApplication
     environ: WSGIEnvironment
     """That of this request. Only what is about its connection is used."""
 
     def request_app(self, path: str, scheme: str | None, headers: Sequence[tuple[str, str]]) -> Future[Response | None]:
         future: Future[Response | None] = Future()
-        call = partial(resolve_response, self.adapter.app, self._own_environ(path, scheme, headers), future)
+        call = partial(resolve_response, self.app, self._own_environ(path, scheme, headers), future)
         run_in_context = Context().run  # without the live request's context variables, such as its user
         if self.runs_probes_inline:
             run_in_context(call)

@@ -12,7 +12,7 @@ from urllib.parse import SplitResult, parse_qsl, quote, unquote, urljoin, urlspl
 
 from ..evidence.dates import CLOCK_SKEW_SECONDS, EARLIEST_DATE_SECONDS, SECONDS_PER_DAY
 from ..http.urls import MAX_LOC_CHARS, ascii_host, bare_host, normal_host
-from ..models import CHANGEFREQS
+from ..protocol.value_checks import CHANGEFREQS
 from .findings import Problem, quoted
 
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}

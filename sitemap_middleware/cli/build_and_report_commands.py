@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..http.urls import parse_base_url, quote_path
+from ..http.site_urls import parse_base_url
+from ..http.urls import quote_path
 from ..models import Site
 from ..stores.default import only_existing_files
 from . import terminal

@@ -23,7 +23,7 @@ from ..check.run_check import check_sitemap
 from ..check.run_state import DEFAULT_LIMIT, DEFAULT_MAX_DOCUMENTS, SAMPLE_PAGES, Pages, Run, Settings
 from ..check.sources import ClientSource, FileSource
 from ..check.values import check_loc, without_credentials
-from ..http.urls import parse_base_url
+from ..http.site_urls import parse_base_url
 from ..listing.evaluated_urls import EvaluatedUrl
 from ..stores.default import only_existing_files
 from . import terminal

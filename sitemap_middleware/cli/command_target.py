@@ -16,7 +16,8 @@ from urllib.parse import SplitResult, unquote, urlsplit
 from ..adapters.app_runner import RunningApp, running_app
 from ..adapters.asgi import ASGIMiddleware
 from ..exceptions import SitemapError, StoreError
-from ..http.urls import ascii_host, normal_host, parse_base_url, root_of
+from ..http.site_urls import parse_base_url
+from ..http.urls import ascii_host, normal_host, root_of
 from ..listing.candidates import SiteSnapshot
 from ..middleware import SitemapMiddleware
 from ..models import Site

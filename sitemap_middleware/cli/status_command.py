@@ -9,10 +9,10 @@ from typing import Any
 import click
 
 from ..evidence.dates import w3c_from_timestamp
-from ..http.urls import without_password
 from ..indexnow.queue import RECORD_NAME, Queue, decoded_queue
 from ..models import Site
 from ..options.sources import Setting
+from ..options.store_urls import without_password
 from ..stores import Store, open_store
 from ..stores.base import store_name
 from ..stores.stored_sites import SiteStatus, StoreStatus, open_readonly, store_status

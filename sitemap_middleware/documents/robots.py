@@ -30,7 +30,8 @@ from ..http.robots_parser import (
     minimal_robots,
     with_sitemap,
 )
-from ..http.urls import quote_path, redirect_target
+from ..http.site_urls import redirect_target
+from ..http.urls import quote_path
 from ..models import Site
 from ..options.table import Options
 from ..routing.route_table import AppRoutes

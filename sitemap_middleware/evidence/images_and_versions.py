@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from ..http.urls import own_reference
+from ..http.site_urls import own_reference
 from ..models import Page, Site
 from ..protocol.language_codes import hreflang_fault
 from .content_digest import things, types_of

@@ -11,7 +11,8 @@ from datetime import date, datetime
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from ..models import Changefreq, Page
+from ..models import Page
+from ..protocol.value_checks import Changefreq
 from .content_digest import differ_by_numbers
 from .dates import (
     CLOCK_SKEW_SECONDS,

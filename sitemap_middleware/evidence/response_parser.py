@@ -12,7 +12,8 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from ..http.messages import MAX_HTML_BYTES, OBSERVED_STATUSES, CapturedResponse
-from ..http.urls import is_page_url, is_same_page, is_same_path, own_paths, path_digest
+from ..http.site_urls import is_same_page, own_paths
+from ..http.urls import is_page_url, is_same_path, path_digest
 from .dates import parse_last_modified
 from .html_facts import HtmlFacts, is_text, parse_html
 from .images_and_versions import NOTHING, Wanted, facts

@@ -23,7 +23,8 @@ from ..documents.changes import Change, PublicLocs
 from ..exceptions import StoreError
 from ..http.messages import PROBE_USER_AGENT, retry_after_seconds
 from ..http.robots_parser import RobotsRules
-from ..http.urls import loc_of, quote_path
+from ..http.site_urls import loc_of
+from ..http.urls import quote_path
 from ..models import Site
 from ..options.table import Options
 from ..stores.breaker import GuardedStore

@@ -17,12 +17,12 @@ from ..evidence.dates import w3c
 from ..evidence.lastmod import ChangefreqResult, LastmodResult, changefreq, futurity, lastmod
 from ..exceptions import ValuesError
 from ..http.messages import AsyncCollector
-from ..http.urls import loc_of
+from ..http.site_urls import loc_of
 from ..models import Page, Provider, Route, Site, SitemapUrl
 from ..options.entry import EMPTY_ENTRY
 from ..options.table import Options
-from ..protocol.language_codes import version_of
 from ..protocol.value_checks import validate_date
+from ..routing.language_versions import version_of
 from ..routing.route_table import RouteTable
 from ..util import BoundedCache, WarnOnce, in_pieces
 from .candidates import (

@@ -8,7 +8,8 @@ from dataclasses import replace
 
 from ..evidence.page_verdict import Explanation, dropped_between, page_events
 from ..exceptions import ValuesError
-from ..http.urls import LOC_LENGTH_REASON, UNREACHABLE_REASON, loc_of, quote_path
+from ..http.site_urls import loc_of
+from ..http.urls import LOC_LENGTH_REASON, UNREACHABLE_REASON, quote_path
 from ..models import Route
 from ..options.patterns import Pattern
 from .candidates import Candidate, SiteSnapshot, is_linked, stored_candidates, stored_links

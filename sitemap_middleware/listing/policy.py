@@ -12,7 +12,8 @@ from ..evidence.dates import SECONDS_PER_DAY
 from ..evidence.observations import HTML_TYPES
 from ..evidence.page_verdict import Verdict, page_verdict
 from ..http.robots_parser import ROBOTS_PATH
-from ..http.urls import LOC_LENGTH_REASON, loc_of
+from ..http.site_urls import loc_of
+from ..http.urls import LOC_LENGTH_REASON
 from ..models import Page, Provider, Route, Site
 from ..options.table import Options
 from .candidates import Candidate, SiteSnapshot, decode_path

@@ -17,7 +17,8 @@ from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from ..exceptions import OptionError, ValuesError
-from ..http.urls import LOC_LENGTH_REASON, UNREACHABLE_REASON, loc_of, quote_path, resolve_loc
+from ..http.site_urls import loc_of, resolve_loc
+from ..http.urls import LOC_LENGTH_REASON, UNREACHABLE_REASON, quote_path
 from ..models import PathBuilder, Route, Site
 from ..options.entry import EMPTY_ENTRY, Entry, copy_item
 from ..routing.framework_detection import get_attribute

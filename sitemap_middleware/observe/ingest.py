@@ -25,7 +25,8 @@ from ..evidence.value_history import VOLATILE
 from ..exceptions import StoreError
 from ..http.messages import CapturedResponse, PageKey
 from ..http.request_filter import FOREIGN_HOST
-from ..http.urls import loc_of, quote_path
+from ..http.site_urls import loc_of
+from ..http.urls import quote_path
 from ..listing.provider_reader import Providers
 from ..models import Page, PageLimits, Route, Site, StoreKey
 from ..options.table import Options

@@ -11,9 +11,10 @@ from types import FunctionType, MethodType
 from typing import Any, Final, Literal, Protocol, TypeVar
 
 from ..exceptions import OptionError
-from ..models import NO_SETTINGS, Changefreq, Lastmod, RouteSettings
+from ..models import NO_SETTINGS, Lastmod, RouteSettings
 from ..protocol.extensions import Extensions, News, Video, checked_extensions, merge_extensions
 from ..protocol.value_checks import (
+    Changefreq,
     unknown_option_error,
     validate_changefreq,
     validate_date,

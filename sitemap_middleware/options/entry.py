@@ -11,9 +11,10 @@ from datetime import date
 from typing import Any, ClassVar, Final, Literal
 
 from ..exceptions import OptionError
-from ..models import Changefreq, Provider, Version
+from ..models import Provider, Version
 from ..protocol.extensions import Extensions, News, Video, checked_extensions
 from ..protocol.value_checks import (
+    Changefreq,
     parse_date,
     unknown_option_error,
     validate_changefreq,

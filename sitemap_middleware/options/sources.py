@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
 from ..exceptions import OptionError
-from ..http.urls import without_password
 from ..protocol.value_checks import likely_name
 from ..util import log
+from .store_urls import without_password
 
 CONSTRUCTOR_NAME: Final = "SitemapMiddleware"
 

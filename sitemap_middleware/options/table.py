@@ -14,11 +14,13 @@ from urllib.parse import urlsplit, urlunsplit
 
 from ..evidence.observations import INDEXABLE_TYPES
 from ..exceptions import OptionError
-from ..http.urls import ascii_host, normal_host, parse_base_url, quote_path
-from ..models import Changefreq, PageLimits, Provider, Site
+from ..http.site_urls import parse_base_url
+from ..http.urls import ascii_host, normal_host, quote_path
+from ..models import PageLimits, Provider, Site
 from ..protocol.extensions import MAX_IMAGES
 from ..protocol.language_codes import X_DEFAULT, hreflang_fault
 from ..protocol.value_checks import (
+    Changefreq,
     unknown_option_error,
     validate_changefreq,
     validate_priority,

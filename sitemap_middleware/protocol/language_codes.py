@@ -1,18 +1,10 @@
-"""The codes of languages in sitemaps: of the versions of a page (hreflang), and of news.
-
-Versions of each other are the pages of one view that differ only in the language. It is a parameter that is one segment
-of the path, or a default of the route; with Django, also the prefix of `i18n_patterns`.
-"""
+"""The codes of languages in sitemaps: of the versions of a page (hreflang), and of news."""
 
 from __future__ import annotations
 
 import re
 from functools import lru_cache
-from hashlib import blake2b
 from typing import Final, Literal
-from urllib.parse import unquote
-
-from ..models import I18N, Route, Version
 
 
 def words(text: str) -> frozenset[str]:
@@ -57,9 +49,6 @@ X_DEFAULT: Final = "x-default"
 _MAX_CODE_CHARS: Final = 12
 """Characters of the longest code: a language, a script and a region."""
 
-_UNUSUAL_RANK: Final = 1 << 40
-"""Of a version whose URL spells its language in an unusual way, as strangers may. It is above all times."""
-
 
 def hreflang_fault(code: str) -> Literal["code", "region"] | None:
     """What is wrong with the code of a version: it names no language, or its region is ignored."""
@@ -79,31 +68,6 @@ def is_news_language(code: str) -> bool:
     return _NEWS_CODE.fullmatch(code) is not None and (len(code) != 2 or code in _LANGUAGES)
 
 
-def version_of(route: Route, path: str, parameter: str) -> Version | None:
-    """The page of a percent-encoded path as a version; None if the parameter does not say what language it has."""
-    given = dict(route.defaults) if route.defaults else {}
-    value = given.get(parameter) or given.get(I18N)
-    if value is not None:
-        rest = (path.removeprefix(f"/{value}") or "/") if f"{path}/".startswith(f"/{value}/") else path
-    else:
-        segment = _segment_of(route.path, parameter)
-        segments = path.split("/")
-        if segment is None or segment >= len(segments):
-            return None
-        value = unquote(segments.pop(segment))
-        rest = "/".join(segments) or "/"
-    code = language_code(value)
-    if code is None:
-        return None
-    is_usual = value.replace("_", "-") in (code, code.lower())
-    return Version(group_of(route.endpoint, rest), code, rank=0 if is_usual else _UNUSUAL_RANK)
-
-
-def group_of(*texts: str) -> str:
-    """What versions have in common, as the name of their group."""
-    return blake2b("\n".join(texts).encode(), digest_size=10).hexdigest()
-
-
 @lru_cache(1000)
 def language_code(value: str) -> str | None:
     """A language as hreflang writes it, such as "de-AT" for "de_at"; None if it is none that search engines know."""
@@ -112,15 +76,3 @@ def language_code(value: str) -> str | None:
     language, *others = value.replace("_", "-").split("-")
     code = "-".join([language.lower(), *(part.title() if len(part) == 4 else part.upper() for part in others)])
     return None if code.lower() == X_DEFAULT or hreflang_fault(code) else code
-
-
-@lru_cache(1000)
-def _segment_of(template: str, parameter: str) -> int | None:
-    """The number of the segment of a path that is a parameter; None if there is none in a known place."""
-    of_parameter = re.compile(rf"[<{{](?:[^<>{{}}]*:)?{re.escape(parameter)}(?::.*)?[>}}]")
-    for number, segment in enumerate(template.split("/")):
-        if of_parameter.fullmatch(segment):
-            return number
-        if segment.startswith("<path:") or segment.endswith(":path}"):
-            return None  # it may have any number of segments
-    return None

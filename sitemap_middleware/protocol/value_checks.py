@@ -10,10 +10,14 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from difflib import get_close_matches
 from numbers import Real
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 from ..exceptions import OptionError
-from ..models import CHANGEFREQS, Changefreq
+
+Changefreq = Literal["always", "hourly", "daily", "weekly", "monthly", "yearly", "never"]
+
+CHANGEFREQS: Final[tuple[Changefreq, ...]] = get_args(Changefreq)
+"""The values of `<changefreq>` (Sitemap 0.9, "XML tag definitions")."""
 
 RESERVED_SECTIONS: Final = ("routes", "pages", "gone")
 """The names of the sections of static routes, of learned pages and of pages that are gone, in the URLs of documents."""

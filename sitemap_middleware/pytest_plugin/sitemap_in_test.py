@@ -16,7 +16,7 @@ from ..cli.sitemap_files import DocumentMissing, fetch_documents
 from ..evidence.page_verdict import Explanation
 from ..exceptions import OptionError
 from ..http.messages import TEST_CLIENT_WAIT_SECONDS
-from ..http.urls import parse_base_url
+from ..http.site_urls import parse_base_url
 from ..middleware import SitemapMiddleware
 from ..models import Site
 from ..service import SitemapService

@@ -21,9 +21,10 @@ from ..http.urls import quote_path
 from ..models import I18N, PathBuilder, Provider, Route, RouteSettings, Version
 from ..options.decorator import settings_of
 from ..options.entry import Entry
-from ..protocol.language_codes import X_DEFAULT, group_of, language_code
+from ..protocol.language_codes import X_DEFAULT, language_code
 from ..protocol.value_checks import parse_date, validate_changefreq, validate_priority
 from .django_urlconf import default_language, own_connections, resolve
+from .language_versions import group_of
 
 SETTING = "SITEMAP_SITEMAPS"
 

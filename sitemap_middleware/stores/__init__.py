@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any, Final
 
 from ..exceptions import OptionError
-from ..http.urls import check_store_url, without_password
+from ..options.store_urls import check_store_url, without_password
 from .base import STORE_METHODS, Store
 from .default import FallbackStore
 from .sqlite import MemoryStore, SQLiteStore

@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl
 import psycopg
 from psycopg import conninfo
 
-from ..http.urls import without_password
+from ..options.store_urls import without_password
 from .base import SCHEMA_VERSION
 from .sql import SqlStore
 

@@ -27,8 +27,8 @@ from redis.cluster import RedisCluster
 from redis.retry import Retry
 
 from ..exceptions import StoreError
-from ..http.urls import hide_passwords, without_password
 from ..models import Page, PageLimits, StoreKey
+from ..options.store_urls import hide_passwords, without_password
 from ..util import in_pieces, reset_after_fork
 from .base import (
     MAX_LEASE_SECONDS,

@@ -22,8 +22,8 @@ from operator import attrgetter
 from typing import Any, ClassVar, Final, TypeVar
 
 from ..exceptions import StoreError
-from ..http.urls import hide_passwords
 from ..models import Page, PageLimits, StoreKey
+from ..options.store_urls import hide_passwords
 from ..util import ForkSafeLock, in_pieces, reset_after_fork
 from .base import (
     MAX_LEASE_SECONDS,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sitemap_middleware.http.urls import canonical_hint, is_same_page
+from sitemap_middleware.http.site_urls import is_same_page
+from sitemap_middleware.http.urls import canonical_hint
 from sitemap_middleware.models import Site
 
 from ..support.sample_sites import Page, SampleSite

@@ -15,7 +15,8 @@ from lxml import etree
 
 from sitemap_middleware import Entry, SitemapMiddleware, sitemap
 from sitemap_middleware.documents import handler, xml
-from sitemap_middleware.http.urls import MAX_LOC_CHARS, loc_of
+from sitemap_middleware.http.site_urls import loc_of
+from sitemap_middleware.http.urls import MAX_LOC_CHARS
 from sitemap_middleware.models import Site, SitemapUrl
 from sitemap_middleware.stores.base import PART_PAGES, Store
 from sitemap_middleware.stores.sqlite import MemoryStore, SQLiteStore
