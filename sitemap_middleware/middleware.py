@@ -92,7 +92,7 @@ class SitemapMiddleware:
         priority: default for pages: a number, or ``"auto"``.
         changefreq: default for pages: one of the protocol's words, or ``"auto"``, by the observed changes.
         robots: whether robots.txt is obeyed and names the sitemap; for staging, ``"noindex"`` adds a header to each
-            response, and ``"disallow"`` forbids everything in robots.txt.
+            response, and ``"disallow"`` forbids everything in robots.txt; below a root path, it adds that, too.
         max_age: seconds for which a client may keep the sitemap, and after which `values` are read again.
         cache_tag: sent as `Cache-Tag` and `Surrogate-Key`, by which CDNs purge the sitemap.
         max_age_days: days after which a learned page that nobody requests is forgotten.

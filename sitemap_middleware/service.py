@@ -70,6 +70,7 @@ class SitemapService:
         self.store = store
         self.app_routes: AppRoutes = AppRoutes(app, options)
         self.log_fault: FaultLog = FaultLog()
+        self._store_losses = 0
         self._guarded_store = GuardedStore(store, options.clock)  # type: ignore[abstract] # it sets its methods itself
         self.site_resolver: SiteResolver = SiteResolver(self.app_routes, options)
         buffer = ResponseBuffer(self._save, options.clock)
@@ -171,6 +172,11 @@ class SitemapService:
         self.tracker.ignored.count(path, COOKIE)
         return True
 
+    def sends_noindex(self, root: str) -> bool:
+        """Whether responses below a root path say noindex: crawlers read no robots.txt there that could hide them."""
+        robots = self.options.robots
+        return robots == "noindex" or (robots == "disallow" and bool(root or self.app_routes.root_path))
+
     def ignore_reason(self, request: Request) -> IgnoreReason | None:
         """Why a request is not evidence, by its line, its headers and its user; None if it is."""
         return (
@@ -202,12 +208,16 @@ class SitemapService:
 
     def _unfit_reason(self) -> str | None:
         """Why search engines are not to hear of changes from here; None if they may."""
-        app, store = framework_app(self.app_routes.app), self.store
+        app = framework_app(self.app_routes.app)
         if is_debug(app) or is_tested(app):
             return "the app is in debug mode or under test"
-        if isinstance(store.effective_store if isinstance(store, FallbackStore) else store, MemoryStore):
+        if self._is_in_memory():
             return "the store is memory, so each worker would have a key of its own: name a store"
         return None
+
+    def _is_in_memory(self) -> bool:
+        store = self.store
+        return isinstance(store.effective_store if isinstance(store, FallbackStore) else store, MemoryStore)
 
     def _ask(self, site: Site, paths: Iterable[str]) -> None:
         """Have decoded paths requested, if the app may be asked."""
@@ -216,6 +226,7 @@ class SitemapService:
 
     def _learn_again(self, site: Site) -> None:
         """Learn again what the store has lost of a site."""
+        self._store_losses += 1
         self.tracker.sampler.forget_all()
         self._ingester.forget_asked()
         self.prober.forget(site)
@@ -453,6 +464,8 @@ class SitemapService:
             "pending": self.tracker.buffer.pending,
             "last_flush_age_seconds": self.tracker.buffer.last_flush_age_seconds,
             "store_failures": self._guarded_store.failures,
+            "store_losses": self._store_losses,
+            "store_in_memory": int(self._is_in_memory()),
             "store_seconds": self._guarded_store.seconds,
             "unavailable_responses": self.sitemap_handler.unavailable_responses,
             "values_age_seconds": max((sitemap.values_age for sitemap in sitemaps), default=0.0),

@@ -55,7 +55,7 @@ class ASGIMiddleware:
             if scope["type"] == "lifespan":
                 send = partial(self._lifespan_send, scope, send)
             elif scope["type"] == "http" and self.service.options.enabled and isinstance(scope["headers"], Collection):
-                if self.service.options.robots == "noindex":
+                if self.service.sends_noindex(scope.get("root_path", "")):
                     send = partial(_send_with_noindex, send)
                 exchange = ASGIExchange(self, scope, send)  # headers that can be read only once are left to the app
                 app = await self._app_for(exchange)

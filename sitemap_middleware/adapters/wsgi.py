@@ -53,7 +53,7 @@ class WSGIMiddleware:
                 self._unwind()
             app = self.app
             if self.service.options.enabled:
-                if self.service.options.robots == "noindex":
+                if self.service.sends_noindex(environ.get("SCRIPT_NAME", "")):
                     start_response = partial(_start_with_noindex, start_response)
                 exchange = WSGIExchange(self, environ, start_response)
                 app = self._app_for(exchange)

@@ -109,9 +109,9 @@ class SitemapMiddleware:
         return self._observed(answer, exchange)
 
     def _observed(self, answer: Any, exchange: Exchange | None) -> Any:
-        """The response, with the header of the option `robots="noindex"`. Django's have one value of each header."""
+        """The response, with the header of the option `robots`. Django's have one value of each header."""
         observe_response(answer, exchange)
-        if self.app.service.options.robots == "noindex":
+        if self.app.service.sends_noindex(exchange.key[3] if exchange else ""):
             name, value = NOINDEX_HEADER
             answer[name] = f"{answer[name]}, {value}" if name in answer else value
         return answer

@@ -40,7 +40,6 @@ from ..routing.site_resolver import SiteResolver
 from ..util import begin, log
 from .changes import ATOM_TYPE, MAX_FEED_ENTRIES, PublicLocs, atom
 from .no_sitemap_reasons import (
-    HIDDEN_SITE_REASON,
     TOO_MANY_SITES_REASON,
     UNKNOWN_TENANT_REASON,
     UNTRUSTED_HOST_REASON,
@@ -231,7 +230,8 @@ class SitemapHandler:
     def _disallow(self, request: Request) -> Response | None:
         """Hide the sitemap, and forbid everything in robots.txt, which is at the root of a host only."""
         if request.path == self.options.path:
-            return error_response(request.method, 404, HIDDEN_SITE_REASON % self.options.robots)
+            reason = f'robots="{self.options.robots}" keeps this site out of search engines, so there is no sitemap.'
+            return error_response(request.method, 404, reason)
         if request.path != ROBOTS_PATH or request.root:
             return None
         fields = [("Cache-Control", f"public, max-age={self.options.max_age}")]

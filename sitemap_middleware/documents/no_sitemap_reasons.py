@@ -23,8 +23,6 @@ from ..util import WarnOnce
 MAX_PAGES_CHECKED: Final = 200
 """If no page is listed, this many pages are checked for a canonical link to another URL."""
 
-HIDDEN_SITE_REASON: Final = 'robots="%s" keeps this site out of search engines, so there is no sitemap.'
-
 UNTRUSTED_HOST_REASON: Final = (
     "No sitemap for this host: it is not in allowed_hosts and base_url is not set."
     ' Set SITEMAP_BASE_URL, or pass base_url="https://example.com" or allowed_hosts=("example.com",)'

@@ -90,6 +90,7 @@ def test_what_a_store_has_lost_is_forgotten_with_one_warning(
         assert set(any_worker.locs()) == expected
     lines = [record.getMessage() for record in caplog.records]
     assert [line.startswith("the sitemap's store has lost what it held") for line in lines] == [True]
+    assert (site.app.stats()["store_losses"], other.app.stats()["store_losses"]) == (1, 0)
 
 
 NOINDEX = Page(body=b"<!doctype html><title>page</title><meta name=robots content=noindex><p>A page.")

@@ -223,7 +223,7 @@ def test_explain_says_that_the_middleware_is_off(monkeypatch: pytest.MonkeyPatch
     assert str(SitemapMiddleware(flask_app()).explain("/").note).startswith("SITEMAP_ENABLED=False turns")
 
 
-# robots="disallow"
+# robots="disallow", robots="noindex"
 
 STAGING = "User-agent: *\nDisallow: /\n"
 
@@ -250,7 +250,11 @@ def test_a_staging_site_disallows_everything_and_has_no_sitemap(own: bool) -> No
     )
 
 
-# robots="noindex"
+@pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
+def test_disallow_is_noindex_below_a_root_path_whose_robots_txt_nobody_reads(protocol: str) -> None:
+    app = SampleSite(protocol, {"/": Page()}, base_url="https://staging.example.com", robots="disallow").app
+    tags = [DRIVERS[protocol](app, RequestSpec("/", root=root)).header("x-robots-tag") for root in ("", "/shop")]
+    assert tags == [None, "noindex"]
 
 
 @pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
@@ -282,17 +286,18 @@ def test_noindex_marks_each_response_and_leaves_robots_txt_to_the_app(protocol: 
 # Django's settings
 
 
+@pytest.mark.parametrize(("robots", "root"), [("noindex", ""), ("disallow", "/shop")])
 @pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
-def test_noindex_in_the_settings_of_django(protocol: str) -> None:
+def test_noindex_in_the_settings_of_django(protocol: str, robots: str, root: str) -> None:
     def page(_: Any) -> HttpResponse:
         return HttpResponse("A page", headers={"X-Robots-Tag": "nosnippet"})
 
-    use([django_path("", page)], MIDDLEWARE=["sitemap_middleware.django.SitemapMiddleware"], SITEMAP_ROBOTS="noindex")
+    use([django_path("", page)], MIDDLEWARE=["sitemap_middleware.django.SitemapMiddleware"], SITEMAP_ROBOTS=robots)
     app = WSGIHandler() if protocol == "wsgi" else ASGIHandler()
     for _ in range(2):
-        answer = DRIVERS[protocol](app, RequestSpec("/"))
+        answer = DRIVERS[protocol](app, RequestSpec("/", root=root))
         assert answer.header("x-robots-tag") == "nosnippet, noindex"
-    assert DRIVERS[protocol](app, RequestSpec("/missing")).header("x-robots-tag") == "noindex"
+    assert DRIVERS[protocol](app, RequestSpec("/missing", root=root)).header("x-robots-tag") == "noindex"
 
 
 def test_settings_of_django_are_named_as_django_does(caplog: pytest.LogCaptureFixture) -> None:

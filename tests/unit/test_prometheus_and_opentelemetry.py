@@ -66,6 +66,7 @@ def test_prometheus_gets_every_figure_by_its_conventions(protocol: str) -> None:
         "sitemap_responses_seen_total": 3,
         "sitemap_responses_merged_total": 2,
         "sitemap_responses_pending": 1,
+        "sitemap_store_in_memory": 1,
         "sitemap_entries_listed": 3,
         "sitemap_documents": 1,
     }

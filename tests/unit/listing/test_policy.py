@@ -67,12 +67,6 @@ def test_path_that_looks_like_an_action_or_an_api_waits_for_a_visit(path: str) -
     assert reason_for(sample, path) == "listed: it answered 200 with text/html"
 
 
-def test_a_staging_site_is_not_said_to_have_a_robots_txt_of_the_app() -> None:
-    sample = site({"/": Page()}, robots="disallow")
-    reason = 'the option robots="disallow" keeps the site out of search engines'
-    assert reason_for(sample, "/") == f"not listed: {reason}"
-
-
 @pytest.mark.parametrize("sample_pages", [10_000, 4], ids=["small site", "large site"])
 @pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 def test_equal_pages_of_a_block_are_explained_as_they_are_listed(
