@@ -35,7 +35,7 @@ _UNLINKED_ROUTES_HINT: Final = (
     " Link to each, or mark it @sitemap(exclude=True) if it is not for visitors:"
 )
 
-_CHANGE_HEADINGS: Final = {"new": "new", "dropped": "no longer listed", "changed": "changed"}
+_CHANGE_HEADINGS: Final = {"new": "first seen", "dropped": "no longer listed", "changed": "changed"}
 
 _MIN_ROUTE_COLUMNS: Final = 30
 
@@ -115,8 +115,8 @@ def _observation_lines(explanation: Explanation) -> Iterator[str]:
     """Yield what was observed of a page, and when, and what happened to it."""
     page = explanation.page
     if page is None:
-        if explanation.route is not None:
-            yield "seen: no response that counts"
+        if explanation.listed:  # else the reason says it
+            yield "seen: not yet (requests with a cookie or a query do not count)"
         return
     for name, value in observed_facts(page):
         yield f"{name}: {value}"
@@ -168,7 +168,7 @@ def _page_row(line: EvaluatedUrl) -> Row:
 def changes(app: Any, *, since: str, as_json: bool, **options: Any) -> None:
     """Show what changed in the sitemap.
 
-    New pages, pages that are no longer listed, and dates that moved, as far as the store has evidence of them.
+    Pages first seen, pages no longer listed, and dates that moved, as far as the store has evidence of them.
     """
     failures: list[str] = []
     with _view(app, "pages read", **options) as (target, snapshots, notes):

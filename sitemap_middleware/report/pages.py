@@ -32,7 +32,8 @@ ROWS: Final = 100
 WEEKS: Final = 26
 """Weeks whose changes the report shows, the present one included."""
 
-CHANGE_KINDS: Final = ("new", "changed", "dropped")
+CHANGE_KINDS: Final = {"new": "first seen", "changed": "changed", "dropped": "dropped"}
+"""What may have happened to a page, and the words for it: a page that was first seen may have been there for long."""
 
 DEFAULT_DAYS: Final = 7
 """Days whose changes are shown if no date is given."""

@@ -193,6 +193,7 @@ def test_changes_since_what_is_no_day_say_which_are_shown(since: str, sample: Sa
     text = text_of(get(sample, "/changes", f"since={quote(since)}"))
     assert f"“{since}” is no date up to today" in text
     assert f"These are the changes since {week_ago}." in text
+    assert re.search(r"\d first seen, \d+ changed, .*First seen", text)
     for good in (f"since={week_ago}", ""):
         assert "is no date" not in text_of(get(sample, "/changes", good))
 
