@@ -19,15 +19,6 @@ def page(_: Any) -> Response:
     return Response("<h1>A page")
 
 
-def view_of_page() -> Any:
-    """A view of its own, for a mark of its own."""
-
-    def view(request: Any) -> Response:
-        return page(request)
-
-    return view
-
-
 def wrapped(configure: Callable[[Configurator], object], **options: Any) -> Any:
     introspection = options.pop("introspection", True)
     with Configurator(introspection=introspection) as config:
@@ -85,7 +76,7 @@ def test_a_route_behind_another_is_not_listed_unless_the_first_depends_on_the_re
 def test_values_and_the_route_of_an_unlisted_path() -> None:
     def configure(config: Configurator) -> None:
         add(config, "/posts/latest")
-        add(config, "/posts/{slug}", sitemap(values=["one", "latest", "\u00e4 %", "a/b"])(view_of_page()))
+        add(config, "/posts/{slug}", sitemap(values=["one", "latest", "\u00e4 %", "a/b"])(lambda _: Response("A page")))
         add(config, "/people/{name}")
 
     site = wrapped(configure)
@@ -104,7 +95,7 @@ def test_static_views_are_no_pages() -> None:
 
 
 def test_an_app_without_introspection_has_its_routes_and_no_marks() -> None:
-    view = sitemap(exclude=True)(view_of_page())
+    view = sitemap(exclude=True)(lambda _: Response("A page"))
     assert listed(wrapped(lambda config: add(config, "/about", view), introspection=False)) == ["/about"]
 
 

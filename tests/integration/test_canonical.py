@@ -9,8 +9,8 @@ from sitemap_middleware.http.urls import canonical_hint
 from sitemap_middleware.models import Site
 
 from ..support.sample_sites import Page, SampleSite
+from ..support.wire import BOTH
 
-BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 SITE = Site("https", "example.com")
 HTML = [("content-type", "text/html; charset=utf-8")]
 

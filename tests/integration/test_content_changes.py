@@ -13,9 +13,9 @@ import pytest
 from sitemap_middleware.evidence.dates import w3c_from_timestamp
 
 from ..support.sample_sites import Page, SampleSite
+from ..support.wire import BOTH
 
 DAY = 86_400
-BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 
 
 def html(content: str, head: str = "", token: object = 0) -> Page:

@@ -7,10 +7,8 @@ import pytest
 from ..support.sample_sites import Page as Answer
 from ..support.sample_sites import SampleSite
 from ..support.waiting import join_threads
-from ..support.wire import RequestSpec, wsgi
+from ..support.wire import BOTH, RequestSpec, wsgi
 from ..unit.observe.test_prober import Site
-
-BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 
 VISITORS = {
     "a redirect by language": (302, [("accept-language", "de-DE,de;q=0.9"), ("user-agent", "A")]),

@@ -29,10 +29,8 @@ from sitemap_middleware import SitemapMiddleware
 
 from ..support.documents import entries, lastmod, locs
 from ..support.sample_sites import Clock
-from ..support.wire import DRIVERS, Answer, RequestSpec, wsgi
+from ..support.wire import BOTH, DRIVERS, PROTOCOLS, Answer, RequestSpec, wsgi
 
-PROTOCOLS = ("wsgi", "asgi")
-BOTH = pytest.mark.parametrize("protocol", PROTOCOLS)
 EXAMPLES = pytest.mark.parametrize("examples", ["few", pytest.param("many", marks=pytest.mark.long)])
 
 LEGAL = re.compile(r"https?://[a-z0-9.:\[\]_-]+(/([A-Za-z0-9._~!$&'()*+,;=:@/-]|%[0-9A-F]{2})*)")

@@ -15,9 +15,8 @@ from sitemap_middleware.stores.sqlite import MemoryStore
 from ..support.documents import entries
 from ..support.sample_sites import Page, SampleSite
 from ..support.stores import all_pages
-from ..support.wire import RequestSpec, asgi
+from ..support.wire import BOTH, RequestSpec, asgi
 
-BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 LOCAL = "http://testserver"
 HOUR = 60 * 60
 DAY = 24 * HOUR
@@ -147,6 +146,20 @@ def test_of_equal_pages_the_one_that_pages_link_to_is_listed(protocol: str) -> N
     assert site.app.explain("/q/1/buy-now").reason == (
         "it has the same content as /q/1/how-to, which is listed instead"
     )
+
+
+@BOTH
+def test_same_answer_within_a_second_is_merged_once(protocol: str) -> None:
+    site = SampleSite(protocol, {"/": Page()})
+    site.visit("/")
+    site.visit("/")  # whose body is not due
+    site.request("/")
+    site.clock.pass_(0.25)
+    site.visit("/")
+    assert (site.app.stats()["merged"], site.app.stats()["seen"]) == (3, 4)
+    site.clock.pass_(1)
+    site.visit("/")
+    assert site.app.stats()["merged"] == 4
 
 
 def test_a_path_that_the_router_would_write_otherwise_is_not_learned() -> None:

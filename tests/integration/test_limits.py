@@ -20,10 +20,7 @@ from sitemap_middleware.stores.sqlite import MemoryStore, SQLiteStore
 
 from ..support.collection_sizes import collection_sizes
 from ..support.sample_sites import Page, SampleSite
-from ..support.wire import RequestSpec, asgi, wsgi
-
-BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
-
+from ..support.wire import BOTH, RequestSpec, asgi, wsgi
 
 # Sites, robots, routes
 

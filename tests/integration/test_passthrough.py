@@ -25,10 +25,9 @@ from ..support.documents import locs
 from ..support.recording import environ
 from ..support.recording import scope as http
 from ..support.sample_sites import Clock, Page, SampleSite
-from ..support.wire import DRIVERS, RequestSpec, asgi, wsgi
+from ..support.wire import BOTH, DRIVERS, RequestSpec, asgi, wsgi
 
 HTML = [("Content-Type", "text/html")]
-BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 
 
 def wrapped(app: Any) -> Any:

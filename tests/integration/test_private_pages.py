@@ -24,12 +24,11 @@ from sitemap_middleware.stores.sqlite import MemoryStore
 
 from ..support.documents import locs
 from ..support.sample_sites import Clock
-from ..support.wire import DRIVERS, RequestSpec
+from ..support.wire import BOTH, DRIVERS, RequestSpec
 
 SEED = 20_240_501
 BASE = "https://example.com"
 HTML = ("content-type", "text/html; charset=utf-8")
-BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 Fields = list[tuple[str, str]]
 
 

@@ -11,7 +11,12 @@ from dataclasses import dataclass, field
 from typing import Any
 from wsgiref.validate import validator
 
+import pytest
+
 from .waiting import join_threads
+
+PROTOCOLS = ("wsgi", "asgi")
+BOTH = pytest.mark.parametrize("protocol", PROTOCOLS)
 
 Headers = list[tuple[str, str]]
 

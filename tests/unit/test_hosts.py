@@ -18,9 +18,8 @@ from sitemap_middleware import SitemapMiddleware
 
 from ..support.documents import locs
 from ..support.sample_sites import Clock, Page, SampleSite
-from ..support.wire import Answer, RequestSpec, asgi, wsgi
+from ..support.wire import BOTH, Answer, RequestSpec, asgi, wsgi
 
-BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 HTML = [("content-type", "text/html")]
 SITEMAP = "/sitemap.xml"
 

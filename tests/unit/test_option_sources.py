@@ -25,7 +25,7 @@ from ..frameworks.apps import django_site
 from ..support.django_project import use
 from ..support.documents import locs
 from ..support.sample_sites import Page, SampleSite
-from ..support.wire import DRIVERS, RequestSpec
+from ..support.wire import BOTH, DRIVERS, RequestSpec
 
 PATHS = ("/", "/a", "/b", "/kind/<any(x, y):kind>")
 
@@ -172,44 +172,29 @@ def test_an_option_that_no_text_can_stand_for_is_warned_of(
     ]
 
 
-def test_no_password_stands_in_a_setting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SITEMAP_STORE", "redis://me:hunter2@host/1")
-    site = SitemapMiddleware(flask_app(), enabled=False)
-    assert site.settings["store"].public_value == "redis://***@host/1"
-    assert "hunter2" not in repr(dict(site.settings))
-    assert repr(site.settings["enabled"]) == "Setting('enabled', False, 'argument')"
-
-
 # enabled=False
 
 
 @pytest.mark.parametrize("own", [True, False])
-def test_a_middleware_that_is_off_leaves_a_wsgi_app_as_it_is(own: bool, tmp_path: Path) -> None:
-    app = flask_app(SITEMAP_ENABLED="off")
-    if own:
-        app.add_url_rule("/sitemap.xml", "own", lambda: "the app's own")
+@BOTH
+def test_a_middleware_that_is_off_leaves_an_app_as_it_is(protocol: str, own: bool, tmp_path: Path) -> None:
     threads = threading.active_count()
-    app.wsgi_app = SitemapMiddleware(app, base_url="https://example.com", store="sqlite:///site.sqlite3")
-    for path in ("/", "/a", "/robots.txt", "/sitemap.xml"):
-        answer = app.test_client().get(path)
-    assert (answer.status_code, answer.text == "the app's own") == ((200, True) if own else (404, False))
-    assert app.test_client().get("/robots.txt").status_code == 404
-    assert app.wsgi_app.stats()["seen"] == 0
-    app.wsgi_app.flush()
-    app.wsgi_app.close()
+    pages = {path: Page() for path in ("/", "/a", *["/sitemap.xml"] * own)}
+    sample = SampleSite(protocol, pages, enabled=False, store=f"sqlite:///{tmp_path}/site.sqlite3")
+    assert inspect.iscoroutinefunction(type(sample.app).__call__) is (protocol == "asgi")  # how servers recognise ASGI
+    sample.visit("/", "/a")
+    assert [sample.request(path).status for path in ("/a", "/robots.txt")] == [200, 404]
+    answer = sample.request("/sitemap.xml")
+    assert (answer.status, answer.body == Page.body) == ((200, True) if own else (404, False))
+    assert sample.app.stats()["seen"] == 0
+    sample.app.close()
     assert threading.active_count() <= threads
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("inside", [True, False])
-def test_a_middleware_that_is_off_leaves_an_asgi_app_as_it_is(inside: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SITEMAP_ENABLED", "0")
-    app: Any = Starlette(routes=[Route("/a", lambda _: HTMLResponse("a page"))])
-    if inside:
-        app.add_middleware(SitemapMiddleware, base_url="https://example.com")
-    else:
-        app = SitemapMiddleware(app, base_url="https://example.com")
-        assert inspect.iscoroutinefunction(type(app).__call__)  # by which servers recognise ASGI
+def test_a_middleware_that_is_off_inside_an_app_leaves_it_as_it_is() -> None:
+    app = Starlette(routes=[Route("/a", lambda _: HTMLResponse("a page"))])
+    app.add_middleware(SitemapMiddleware, enabled=False)
     assert DRIVERS["asgi"](app, RequestSpec("/a")).text == "a page"
     assert [DRIVERS["asgi"](app, RequestSpec(path)).status for path in ("/sitemap.xml", "/robots.txt")] == [404, 404]
 
@@ -250,14 +235,14 @@ def test_a_staging_site_disallows_everything_and_has_no_sitemap(own: bool) -> No
     )
 
 
-@pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
+@BOTH
 def test_disallow_is_noindex_below_a_root_path_whose_robots_txt_nobody_reads(protocol: str) -> None:
     app = SampleSite(protocol, {"/": Page()}, base_url="https://staging.example.com", robots="disallow").app
     tags = [DRIVERS[protocol](app, RequestSpec("/", root=root)).header("x-robots-tag") for root in ("", "/shop")]
     assert tags == [None, "noindex"]
 
 
-@pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
+@BOTH
 def test_noindex_marks_each_response_and_leaves_robots_txt_to_the_app(protocol: str) -> None:
     pages = {
         "/": Page(),
@@ -287,7 +272,7 @@ def test_noindex_marks_each_response_and_leaves_robots_txt_to_the_app(protocol: 
 
 
 @pytest.mark.parametrize(("robots", "root"), [("noindex", ""), ("disallow", "/shop")])
-@pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
+@BOTH
 def test_noindex_in_the_settings_of_django(protocol: str, robots: str, root: str) -> None:
     def page(_: Any) -> HttpResponse:
         return HttpResponse("A page", headers={"X-Robots-Tag": "nosnippet"})

@@ -30,9 +30,8 @@ from sitemap_middleware.stores.sqlite import MemoryStore
 
 from ..support.documents import locs
 from ..support.sample_sites import Page, SampleSite
-from ..support.wire import DRIVERS, Answer, RequestSpec, asgi, wsgi
+from ..support.wire import BOTH, DRIVERS, Answer, RequestSpec, asgi, wsgi
 
-BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 HOME = "https://example.com/"
 TEXT = [("content-type", "text/plain")]
 LINE = "Sitemap: https://example.com/sitemap.xml\n"

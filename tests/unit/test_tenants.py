@@ -22,10 +22,9 @@ from sitemap_middleware.util import is_on_event_loop
 from ..support.documents import locs
 from ..support.sample_sites import Clock, Page, SampleSite
 from ..support.waiting import until
-from ..support.wire import RequestSpec, asgi_async, wsgi
+from ..support.wire import BOTH, RequestSpec, asgi_async, wsgi
 from .test_hosts import HOSTILE, SITEMAP
 
-BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 TENANTS = 1000
 POSTS = {"https://a.example": ["a"], "https://b.example": ["b"]}
 

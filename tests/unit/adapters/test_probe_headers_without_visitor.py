@@ -22,9 +22,8 @@ from sitemap_middleware.http.proxies import ADDRESS_HEADERS
 
 from ...support.documents import locs
 from ...support.sample_sites import Clock
-from ...support.wire import DRIVERS, RequestSpec
+from ...support.wire import BOTH, DRIVERS, RequestSpec
 
-BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 HOST = "x.example"
 BASE = f"https://{HOST}"
 

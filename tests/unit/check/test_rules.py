@@ -20,6 +20,7 @@ from sitemap_middleware.check.sources import FileSource
 from .web_site import NAMESPACE, index, urlset
 
 FAULTY = Path(__file__).parent / "faulty"
+HOME = "https://example.com/"
 NOW = 1_769_860_800.0  # 2026-01-31T12:00:00Z
 LOCATIONS = {
     "index-outside-folder": "https://example.com/maps/sitemap.xml",
@@ -30,16 +31,10 @@ LOCATIONS = {
 """Where a sitemap is served, if it is not at the top of example.com."""
 
 
-def too_large() -> str:
-    return f"<urlset {NAMESPACE}><url><loc>https://example.com/</loc></url>{' ' * 52_428_800}</urlset>"
-
-
-def too_many_urls() -> str:
-    return urlset(*(f"https://example.com/{number}" for number in range(50_001)))
-
-
-def too_many_sitemaps() -> str:
-    return index(*(f"https://example.com/{number}.xml" for number in range(50_001)))
+def too_many_images() -> str:
+    images = "".join(f"<image:image><image:loc>{HOME}{number}.jpg</image:loc></image:image>" for number in range(1_001))
+    namespace = 'xmlns:image="http://www.google.com/schemas/sitemap-image/1.1"'
+    return urlset(HOME).replace("</loc>", f"</loc>{images}").replace("<urlset", f"<urlset {namespace}")
 
 
 def too_many_articles() -> str:
@@ -47,15 +42,16 @@ def too_many_articles() -> str:
         "<news:news><news:publication><news:name>Times</news:name><news:language>en</news:language></news:publication>"
         "<news:publication_date>2026-01-31T09:00:00Z</news:publication_date><news:title>Rye</news:title></news:news>"
     )
-    urls = urlset(*(f"https://example.com/{number}" for number in range(1_001)))
+    urls = urlset(*(f"{HOME}{number}" for number in range(1_001)))
     namespace = 'xmlns:news="http://www.google.com/schemas/sitemap-news/0.9"'
     return urls.replace("</loc>", f"</loc>{article}").replace("<urlset", f"<urlset {namespace}")
 
 
 MADE: dict[str, Callable[[], str]] = {
-    "document-too-large": too_large,
-    "document-too-many-urls": too_many_urls,
-    "index-too-many-sitemaps": too_many_sitemaps,
+    "document-too-large": lambda: f"<urlset {NAMESPACE}><url><loc>{HOME}</loc></url>{' ' * 52_428_800}</urlset>",
+    "document-too-many-urls": lambda: urlset(*(f"{HOME}{number}" for number in range(50_001))),
+    "image-too-many": too_many_images,
+    "index-too-many-sitemaps": lambda: index(*(f"{HOME}{number}.xml" for number in range(50_001))),
     "news-too-many": too_many_articles,
 }
 ELSEWHERE = {code for code in RULES if code.startswith(("coverage-", "fetch-", "page-", "robots-", "index-not"))} - {

@@ -25,11 +25,10 @@ from ...support.documents import entries, locs
 from ...support.sample_sites import Clock, Page, SampleSite
 from ...support.stores import FrailStore
 from ...support.waiting import until
-from ...support.wire import Answer, RequestSpec, wsgi
+from ...support.wire import BOTH, Answer, RequestSpec, wsgi
 
 NOW = 1_750_000_000
 BASE = "https://example.com"
-BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 SCHEMAS = Path(__file__).parents[2] / "schemas"
 
 

@@ -19,11 +19,10 @@ from sitemap_middleware.stores import base
 from ...support.documents import locs, parsed
 from ...support.sample_sites import Clock, Page, SampleSite
 from ...support.waiting import until
-from ...support.wire import Answer, RequestSpec, wsgi
+from ...support.wire import BOTH, Answer, RequestSpec, wsgi
 
 NS = {"s": "http://www.sitemaps.org/schemas/sitemap/0.9", "x": "http://www.w3.org/1999/xhtml"}
 BASE = "https://example.com"
-BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 
 Sets = dict[str, dict[str, str]]
 
@@ -243,19 +242,6 @@ def test_marks_are_sent_as_comments_while_links_are_made(monkeypatch: pytest.Mon
     until(lambda: site.service.clock.pass_(2) or all(sets_of(get(site).body).values()))
     assert b"<!--" not in get(site).body
     site.close()
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"alternates": "de-AT"}, "SitemapMiddleware: alternates='de-AT' is neither True, False, the parameter"),
-        ({"x_default": "english"}, "SitemapMiddleware: x_default='english' is not the code of a language"),
-        ({"x_default": "x-default"}, "is not the code of a language; give one such as"),
-    ],
-)
-def test_an_invalid_option_is_refused(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(OptionError, match=message):
-        shop(**options)
 
 
 def test_an_invalid_argument_is_refused() -> None:

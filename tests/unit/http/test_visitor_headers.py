@@ -21,9 +21,7 @@ from sitemap_middleware.http.request_filter import (
 )
 
 from ...support.sample_sites import Page, SampleSite
-from ...support.wire import ENVIRON, SCOPE, Headers, RequestSpec
-
-BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
+from ...support.wire import BOTH, ENVIRON, SCOPE, Headers, RequestSpec
 
 
 async def asgi_app(scope: Any, receive: Any, send: Any) -> None: ...

@@ -496,18 +496,6 @@ def test_it_is_off_in_a_process_that_does_not_serve_the_public(lines: str, reaso
     assert done.stdout == "0\n"
 
 
-@pytest.mark.parametrize("value", ["short", "with blank", "x" * 129, 5, "ümläute-key"])
-def test_an_invalid_key_names_the_fix(value: Any) -> None:
-    with pytest.raises(OptionError, match=r"indexnow=.* is neither True, False, a key for IndexNow: 8 to 128 letters"):
-        Bakery(indexnow=value)
-
-
-@pytest.mark.parametrize("value", ["api.indexnow.org", "ftp://example.com", "", 5])
-def test_an_invalid_endpoint_names_the_fix(value: Any) -> None:
-    with pytest.raises(OptionError, match=r'indexnow_endpoint=.* is not a URL; give one such as "https://www\.bing'):
-        Bakery(indexnow_endpoint=value)
-
-
 def test_an_engine_that_is_down_for_a_week_gets_everything(monkeypatch: pytest.MonkeyPatch) -> None:
     with told() as site:
         site.engine.script = [(503, "", {})] * 60

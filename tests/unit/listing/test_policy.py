@@ -9,8 +9,8 @@ import pytest
 from sitemap_middleware.listing import site_signals_cache
 
 from ...support.sample_sites import Page, SampleSite
+from ...support.wire import BOTH
 
-BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 BASE = "https://example.com"
 
 Marks = dict[str, Any]
@@ -57,18 +57,8 @@ def test_unvisited_static_route(protocol: str, path: str, options: Any, reason: 
     assert reason_for(sample, path) == reason
 
 
-@pytest.mark.parametrize("path", ["/logout", "/cart/delete-all", "/_internal", "/.well-known/thing", "/api/items"])
-def test_path_that_looks_like_an_action_or_an_api_waits_for_a_visit(path: str) -> None:
-    sample = site({path: Page(), "/other": Page()})
-    reason = reason_for(sample, path)
-    assert reason.startswith("not listed: ")
-    assert reason.endswith(", and no response has shown that it is a page; the option include lists it at once")
-    sample.visit(path)
-    assert reason_for(sample, path) == "listed: it answered 200 with text/html"
-
-
 @pytest.mark.parametrize("sample_pages", [10_000, 4], ids=["small site", "large site"])
-@pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
+@BOTH
 def test_equal_pages_of_a_block_are_explained_as_they_are_listed(
     protocol: str, sample_pages: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

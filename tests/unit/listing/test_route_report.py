@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from ...support.sample_sites import Page, SampleSite
+from ...support.wire import BOTH
 
-BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 PATHS = (
     "/",
     "/admin",

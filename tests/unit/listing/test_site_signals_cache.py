@@ -13,10 +13,9 @@ from sitemap_middleware.listing import site_signals_cache
 from sitemap_middleware.listing.site_signals_cache import install_times
 
 from ...support.sample_sites import Clock, Page, SampleSite
+from ...support.wire import BOTH
 
 HOUR, DAY = 3_600, 86_400
-
-BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 
 
 def html(text: str) -> Page:

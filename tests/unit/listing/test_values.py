@@ -48,8 +48,8 @@ from ...support.values_sites import (
     on_starlette_mounted,
     text,
 )
+from ...support.wire import BOTH
 
-BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 ROUTERS = pytest.mark.parametrize("make", [on_flask, on_starlette])
 DAY = 24 * 60 * 60
 SLUGS: list[Any] = [{"slug": "one"}, {"slug": "zwölf & mehr"}]

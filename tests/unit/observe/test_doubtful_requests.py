@@ -13,10 +13,9 @@ from sitemap_middleware.observe.ingest import OWN_HOST_WINDOW_SECONDS
 from sitemap_middleware.stores.sqlite import MemoryStore
 
 from ...support.sample_sites import Clock, Page, SampleSite
-from ...support.wire import RequestSpec, wsgi
+from ...support.wire import BOTH, RequestSpec, wsgi
 from .test_prober import Site as ProbedSite
 
-BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 HTML = [("content-type", "text/html; charset=utf-8")]
 BASE = "https://example.com"
 HOUR = OWN_HOST_WINDOW_SECONDS

@@ -33,9 +33,8 @@ from sitemap_middleware.observe import own_requests, prober
 from ...support.documents import locs
 from ...support.sample_sites import Clock
 from ...support.waiting import join_threads
-from ...support.wire import DRIVERS, RequestSpec, asgi_async
+from ...support.wire import BOTH, DRIVERS, RequestSpec, asgi_async
 
-BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 BASE = "https://example.com"
 
 
