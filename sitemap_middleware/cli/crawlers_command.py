@@ -18,6 +18,7 @@ from ..check.run_check import sitemap_urls
 from ..check.values import without_credentials
 from ..crawler_logs.crawl_report import CrawlReport, crawl_report
 from ..crawler_logs.crawlers import Identities
+from ..http.site_urls import parse_base_url
 from . import terminal
 from .command_target import open_target, reporting_errors
 from .terminal import CommandError, console, print_line, print_notes, printable, progress
@@ -59,6 +60,8 @@ def crawlers(
         raise CommandError("give either --app or --sitemap")
     moment = terminal.parse_since(since, int(time.time())) if since else 0
     with reporting_errors(), contextlib.ExitStack() as stack:
+        if host:
+            host = parse_base_url(host if "://" in host else f"http://{host}", "--host").host
         identities = Identities(asks_network=verify)
         listed: list[str] | None = None
         reason_of: Callable[[str], str] | None = None

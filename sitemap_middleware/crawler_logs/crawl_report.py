@@ -31,7 +31,7 @@ MAX_REASONS: Final = 1000
 
 _BATCH_HITS: Final = 10_000
 
-_URL: Final = re.compile(r"https?://(?:[^/?#]*@)?([^/?#]*)([^#]*)", re.IGNORECASE | re.DOTALL)
+_URL: Final = re.compile(r"https?://(?:[^/?]*@)?([^/?]*)(.*)", re.IGNORECASE | re.DOTALL)
 _PAGE_TYPES: Final = frozenset({None, "text/html", "application/xhtml+xml", "application/pdf"})
 _NOT_MODIFIED: Final = 304
 
@@ -248,14 +248,16 @@ class VisitCounter:
         by_kind = {kind: defaultdict(Counter) for kind in ("pages", "wasted", "documents")}
         got = set[tuple[str, str]]()
         figures: defaultdict[str, Counter[str]] = defaultdict(Counter)
-        statuses, with_parameters = Counter[tuple[int, str]](), Counter[str]()
+        statuses, with_parameters, wasted = Counter[tuple[int, str]](), Counter[str](), 0
         names_of_parameters: defaultdict[str, dict[str, None]] = defaultdict(dict)
         for (name, status, path, names), visits in self._visits.items():
             statuses[status, name] += visits
             figures[name]["visits"] += visits
             is_good = 200 <= status < 300 or status == _NOT_MODIFIED  # the crawler got the page, or had it already
-            if status >= 300 and not is_good:
-                figures[name]["redirects" if status < 400 else "errors"] += visits
+            if not is_good:
+                figures[name]["redirects" if 300 <= status < 400 else "errors"] += visits
+            if names or not is_good:
+                wasted += visits
             if names:
                 figures[name]["parameters"] += visits
                 with_parameters[path] += visits
@@ -298,7 +300,7 @@ class VisitCounter:
         totals = sum(figures.values(), Counter[str]())
         of_all = {
             "all_visits": totals["visits"],
-            "wasted_visits": totals["redirects"] + totals["errors"] + totals["parameters"],
+            "wasted_visits": wasted,
             "fake_visits": totals["fake"],
             "listed": len(self._listed or ()),
             "pages_beyond": sum(visits for (_, _, path, _), visits in self._visits.items() if not path),
@@ -395,6 +397,7 @@ def _not_listed(
 
 def _page_of_url(url: str) -> tuple[str, str, str]:
     """The host of a URL or path, its decoded path, and its query; the path is empty if it has none."""
+    url = url.partition("#")[0]  # crawlers request no fragment
     match = _URL.fullmatch(url)
     host, rest = (match[1], match[2] or "/") if match else ("", url)
     path, _, query = rest.partition("?")

@@ -56,7 +56,8 @@ _ALB: Final = re.compile(  # AWS Application Load Balancer
     rf'(?P<status>\d{{3}}|-) (?:\S+ ){{3}}"(?P<request>{_QUOTED})" "(?P<agent>{_QUOTED})"'
 )
 _CLF: Final = re.compile(  # the Common and the Combined Log Format; Apache's vhost_combined has the host first
-    r"(?:(?P<host>\S+) (?=[0-9a-fA-F]*[.:][0-9a-fA-F.:]+ ))?(?P<address>\S+) [^\[]*\[(?P<time>[^\]]+)\] "
+    r"(?:(?P<host>[^\s,]+) (?=[0-9a-fA-F]*[.:][0-9a-fA-F.:]+[ ,]))?"
+    r"(?P<address>[^\s,]+)(?:,\S*)? [^\[]*\[(?P<time>[^\]]+)\] "  # X-Forwarded-For names more, after a comma
     rf'"(?P<request>{_QUOTED})" (?P<status>\d{{3}}) \S+(?: "{_QUOTED}" "(?P<agent>{_QUOTED})")?'
 )
 _ESCAPED: Final = re.compile(r"\\(?:x([0-9A-Fa-f]{2})|(.))")
@@ -155,10 +156,10 @@ def timestamp_of_text(text: str) -> int | None:
         if text.replace(".", "", 1).isdecimal():
             seconds = float(text)
             moment = datetime.fromtimestamp(seconds / 1000 if seconds > 1e11 else seconds, UTC)
-        elif "/" in text:  # 24/Nov/2025:16:00:00 +0000, which is close to a date in an e-mail
+        elif text[:4].isdecimal():  # perhaps with slashes, as of Caddy
+            moment = datetime.fromisoformat(text.replace("/", "-"))
+        else:  # 24/Nov/2025:16:00:00 +0000, which is close to a date in an e-mail
             moment = parsedate_to_datetime(text.replace("/", " ").replace(":", " ", 1))
-        else:
-            moment = datetime.fromisoformat(text)
         return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
     except (ValueError, OverflowError, OSError):
         return None

@@ -126,10 +126,12 @@ def cloudfront(hit: Hit) -> str:
 WRITERS: dict[str, Callable[[Hit], str]] = {
     "common": common,
     "combined": combined,
+    "forwarded": lambda hit: combined(hit._replace(address=f"{hit.address}, 10.0.0.1")),
     "vhost-combined": vhost_combined,
     "traefik-clf": traefik_clf,
     "nginx-json": nginx_json,
     "caddy-json": caddy_json,
+    "caddy-wall": lambda hit: re.sub(r"[\d.]+,", f'"{_moment(hit):%Y/%m/%d %H:%M:%S}.250",', caddy_json(hit), count=1),
     "traefik-json": traefik_json,
     "alb": alb,
     "cloudfront": cloudfront,

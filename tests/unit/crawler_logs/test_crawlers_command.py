@@ -51,7 +51,7 @@ TRUTH = [
 ]
 LISTED = [
     "https://bakery.example/",
-    "https://bakery.example/menu",
+    "https://bakery.example/menu#rye",
     "https://bakery.example/find?q=rye",
     "https://bakery.example/new",
 ]
@@ -128,7 +128,9 @@ def test_lines_of_other_hosts_do_not_count(sitemap_file: Path, tmp_path: Path) -
     hits = [Hit("/menu", host="www.bakery.example"), Hit("/", host="shop.example"), Hit("/rye", host="shop.example")]
     log = write_log(tmp_path / "access.log", "vhost-combined", hits)
     assert report(log)["crawlers"][0]["visits"] == 3
-    assert report(log, "--host", "shop.example")["crawlers"][0]["visits"] == 2
+    for host in ("shop.example", "https://Shop.example:443/"):
+        assert report(log, "--host", host)["crawlers"][0]["visits"] == 2
+    assert "--host='http://x y' has an invalid host" in run(log, "--host", "x y", code=2).stderr
     found = report(log, "--sitemap", sitemap_file)
     assert (found["crawlers"][0]["visits"], found["lines"]["other hosts"]) == (1, 2)
     assert "other hosts than bakery.example, which do not count: 2, of them to shop.example: 2" in found["notes"][0]
@@ -151,12 +153,14 @@ def test_a_listed_page_that_answers_with_errors_was_requested(sitemap_file: Path
         Hit("/menu", status=301, agent=BINGBOT),
         Hit("/new", status=404),
         Hit("/new"),
+        Hit("/lost?page=2", status=404),
     ]
     found = report(write_log(tmp_path / "access.log", "combined", hits), "--sitemap", sitemap_file)
     assert [(line["path"], line["status"], line["crawlers"]) for line in found["listed_failing"]] == [
         ("/menu", 301, ["bingbot"]), ("/menu", 500, ["Googlebot"]),
     ]  # fmt: skip
     assert found["never_crawled"] == ["https://bakery.example/find?q=rye"]
+    assert found["wasted_visits"] == 4
 
 
 def test_bots_that_are_not_known_are_counted_by_the_name_they_give(tmp_path: Path) -> None:
@@ -331,23 +335,19 @@ def test_a_damaged_log_is_named_and_the_others_count(tmp_path: Path) -> None:
     assert (nothing.stdout, (tmp_path / "page.html").exists()) == ("", False)
 
 
-def test_the_page_of_html_needs_nothing_else_and_escapes(sitemap_file: Path, tmp_path: Path) -> None:
+def test_text_has_the_figures_and_the_page_of_html_needs_nothing_else_and_escapes(
+    sitemap_file: Path, tmp_path: Path
+) -> None:
     hits = [*TRUTH, Hit("/%3Cscript%3Ealert(1)%3C/script%3E")]
     log, file = write_log(tmp_path / "access.log", "combined", hits), tmp_path / "page.html"
-    assert "visits of crawlers" in run(log, "--sitemap", sitemap_file, "--html", file).stdout
+    text = run(log, "--sitemap", sitemap_file, "--html", file).stdout
+    assert "visits of crawlers 17, wasted 3, lines read 21" in text
+    assert not {"fake", "reason"} & {*text.split()}
+    assert "listed, and never requested: 1 of 4\nURL \nhttps://bakery.example/new\n" in text.replace("  ", "")
+    assert "crawled, and not listed: 3" in text
     page = file.read_text()
     assert '<a href="https://bakery.example/new">' in page
     assert "/café" in page
     assert "<script" not in page
     assert "&lt;script&gt;alert" in page
     assert "<link" not in page
-
-
-def test_text_has_the_figures(sitemap_file: Path, tmp_path: Path) -> None:
-    text = run(write_log(tmp_path / "access.log", "combined", TRUTH), "--sitemap", sitemap_file).stdout
-    assert "visits of crawlers 16, wasted 3, lines read 20" in text
-    assert "fake" not in text
-    assert "reason" not in text
-    assert "listed, and never requested: 1 of 4" in text
-    assert "crawled, and not listed: 2" in text
-    assert "https://bakery.example/new" in text
