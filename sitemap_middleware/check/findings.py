@@ -95,7 +95,7 @@ class Finding:
 
 def finding_key(code: str, url: str) -> str:
     """What the same finding of another run has in common with it, whatever date or count its text has then."""
-    return f"{code} {' '.join(url.split())}"
+    return " ".join([code, *url.split()])
 
 
 def shortened(text: str) -> str:

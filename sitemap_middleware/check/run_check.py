@@ -96,11 +96,16 @@ def sitemap_urls(target: str) -> list[str]:
         async with WebClient(target) as client:
             return await check_sitemap(ClientSource(name, client, time.time()), Settings())
 
-    name, is_url = without_credentials(target), target.startswith(("http://", "https://"))
+    name, is_url = without_credentials(target), target.lower().startswith(("http://", "https://"))
+    if not is_url and not Path(target).exists():
+        raise SitemapError(f"no such file: {target}; give a URL with http:// or https://, a file or a folder")
     result = asyncio.run(of_web() if is_url else check_sitemap(FileSource(Path(target)), Settings()))
     if not result.is_complete:
-        errors = [finding for finding in result.findings if finding.rule.severity is Severity.ERROR]
-        reason = f"{errors[-1].document}: {errors[-1].text}" if errors else "it names what cannot be read"
+        found = [
+            finding for finding in reversed(result.findings) if finding.rule.family in ("fetch", "xml", "documents")
+        ]
+        worst = min(found, key=lambda finding: [*Severity].index(finding.rule.severity), default=None)
+        reason = f"{worst.document}: {worst.text}" if worst is not None else "it names what cannot be read"
         raise SitemapError(f"{name} was not read to its end: {reason}")
     return [url.loc for url in result.urls]
 

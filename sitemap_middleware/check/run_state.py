@@ -141,7 +141,10 @@ class Run:
             return
         url = shortened(url)
         if self.settings.earlier is not None:
-            key = finding_key(code, url)
+            # A document is the same one on another server, and in another folder.
+            folder = self.documents[0].url.rpartition("/")[0]
+            name = url.removeprefix(folder).lstrip("/")
+            key = finding_key(code, name if document in ("", url) else url)
             if key in self.settings.earlier:
                 self.known_findings += 1
                 return

@@ -10,7 +10,7 @@ from typing import Final
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from ..exceptions import SitemapError
-from .clients import Client, Failure, Response
+from .clients import AppClient, Client, Failure, Response
 from .document import Document, check_index_date
 from .findings import Problem, quoted
 from .reader import MAX_BYTES
@@ -77,6 +77,12 @@ class FileSource:
             except OSError as error:
                 raise SitemapError(f"{file} cannot be read: {error.strerror}") from error
 
+    def unread(self, run: Run) -> list[str]:
+        """The sitemaps in folders below, as far as names show, that were not read: no index names them."""
+        read = {document.url.removesuffix(".gz") for document in run.documents}
+        below = sorted(map(str, self._path.rglob("*/*sitemap*.xml*")))
+        return [file for file in below if file.removesuffix(".gz") not in read]
+
     def _find(self, url: str) -> Path | None:
         """The file that a URL of an index stands for: by the path from the folder of the index, else by its name."""
         path = unquote(urlsplit(url).path)
@@ -91,7 +97,7 @@ class FileSource:
 
 
 class ClientSource:
-    """The documents of the URL of a sitemap, or of that of a site: its robots.txt then names the sitemaps."""
+    """The documents of the URL of a sitemap, or of that of a site or its folder: robots.txt then names the sitemaps."""
 
     def __init__(self, url: str, client: Client, request_time: float) -> None:
         self.name = url
@@ -99,13 +105,16 @@ class ClientSource:
         self._client = client
 
     async def first_documents(self) -> list[tuple[str, str | None]]:
-        """Return the URL, or those of the sitemaps of a site: of its robots.txt, or else /sitemap.xml."""
+        """Return the URL, or those of the sitemaps of a site or folder: of its robots.txt, or else its sitemap.xml."""
         parts = urlsplit(self.name)
-        if parts.path not in ("", "/") or parts.query:
+        is_folder = parts.path.endswith("/") and "sitemap" not in parts.path.lower()  # /sitemap.xml/ is a sitemap
+        if (parts.path and not is_folder) or parts.query:
             return [(self.name, self.name)]
         robots = await self._client.robots_txt(self.name)
         found = [resolved(robots.url, url) for url in robots.sitemaps] if robots is not None else []
-        return [(url, url) for url in dict.fromkeys(found or [urljoin(self.name, "/sitemap.xml")])]
+        if parts.path.strip("/"):
+            found = [url for url in found if url.startswith(self.name)]
+        return [(url, url) for url in dict.fromkeys(found or [urljoin(self.name, "sitemap.xml")])]
 
     async def read(self, listed: ListedDocument, run: Run) -> None:
         """Request a document, and check the response and what it contains."""
@@ -114,6 +123,9 @@ class ClientSource:
         refusal = "" if robots is None or robots.allows(url) else robots.refusal
         response = await self._client.get(url, MAX_BYTES + 1)
         problem = response.problem("fetch", "the server") if response.status else _failure_problem(response)
+        if problem is not None and response.status in (401, 403) and not isinstance(self._client, AppClient):
+            text = "a user and password in the URL are sent, as in https://user:password@example.com/"
+            problem = problem[0], f"{problem[1]}; {text}"
         problems = [] if problem is None else [problem]
         if response.status in _REFUSALS and (await self._client.get(url, 0, BROWSER)).status == 200:
             problems = [("fetch-user-agent", f"the server answers {response.status}, and 200 to a browser")]

@@ -166,9 +166,10 @@ def check(
     Reports what search engines refuse or ignore, and what is probably a mistake, in the sitemap and in all documents
     that it names. Each message has a code; --explain says what it means.
 
-    URL is that of a sitemap, or of a host, whose robots.txt then names the sitemaps.
+    URL is that of a sitemap, or of a host or (with a slash at the end) a folder: then robots.txt names the sitemaps,
+    or else it is sitemap.xml.
 
-    FILE is a sitemap, or a folder, of which each file *.xml and *.xml.gz is checked.
+    FILE is a sitemap, or a folder, of which each file *.xml and *.xml.gz is checked, but not those in folders below.
 
     APP is MODULE:ATTRIBUTE or FILE.py:ATTRIBUTE. Its documents are requested in process.
 
@@ -201,6 +202,9 @@ def check(
             terminal.write_page(html, "check.html", context)
     if baseline is not None and (write_baseline or not baseline.exists()):
         _write_baseline(baseline, result)
+    if isinstance(source, FileSource) and (unread := source.unread(result)):
+        text = "sitemaps in folders below, which are not checked, because no index names them"
+        print_notes([f"{text}: {len(unread):,}, such as {unread[0]}"])
     if result.known_findings:
         print_notes([f"findings left out, because {baseline} names them: {result.known_findings:,}"])
     _print("json" if as_json else output_format, result, limit)

@@ -192,11 +192,33 @@ def test_urls_of_a_sitemap(site: WebSite, tmp_path: Path) -> None:
     assert sitemap_urls(site.origin) == [f"{site.origin}/1", f"{site.origin}/2"]
     site.add("/robots.txt", Reply(404))
     site.add_sitemap("/sitemap.xml", "/3")
-    assert sitemap_urls(f"{site.origin}/") == [f"{site.origin}/3"]
-    with pytest.raises(SitemapError, match="the server answers 404"):
-        sitemap_urls(f"{site.origin}/missing.xml")
+    assert sitemap_urls(f"{site.origin}/".upper()) == [f"{site.origin}/3"]
     (tmp_path / "sitemap.xml").write_text(urlset("https://example.com/a"), "utf-8")
     assert sitemap_urls(str(tmp_path)) == sitemap_urls(str(tmp_path / "sitemap.xml")) == ["https://example.com/a"]
+
+
+def test_urls_of_a_folder_of_a_site(site: WebSite) -> None:
+    site.add("/robots.txt", Reply(200, f"Sitemap: {site.origin}/a.xml\n".encode()))
+    site.add_sitemap("/shop/sitemap.xml", "/shop/1")
+    site.add_sitemap("/sitemap/", "/2")
+    assert sitemap_urls(f"{site.origin}/shop/") == [f"{site.origin}/shop/1"]
+    assert sitemap_urls(f"{site.origin}/sitemap/") == [f"{site.origin}/2"]
+    site.add("/robots.txt", Reply(200, f"Sitemap: {site.origin}/a.xml\nSitemap: {site.origin}/shop/b.xml\n".encode()))
+    site.add_sitemap("/shop/b.xml", "/shop/3")
+    assert sitemap_urls(f"{site.origin}/shop/") == [f"{site.origin}/shop/3"]
+
+
+def test_why_a_sitemap_has_no_urls(site: WebSite, tmp_path: Path) -> None:
+    site.add("/closed.xml", Reply(401))
+    (tmp_path / "index.xml").write_text(index("https://example.com/b.xml"), "utf-8")
+    for target, reason in {
+        f"{site.origin}/missing.xml": "the server answers 404",
+        f"{site.origin}/closed.xml": "answers 401; a user and password in the URL are sent, as in https://user:password@",
+        str(tmp_path / "index.xml"): "https://example.com/b.xml: no file of .* is this sitemap",
+        "example.com/sitemap.xml": "give a URL with http:// or https://",
+    }.items():
+        with pytest.raises(SitemapError, match=reason):
+            sitemap_urls(target)
 
 
 @pytest.mark.parametrize("url", ["https://[/", "mailto:ann@example.com"])

@@ -97,6 +97,9 @@ def test_many_equal_messages_are_one_line_with_a_count(tmp_path: Path) -> None:
     assert second.endswith("[loc-relative]")
     assert summary == "7 URLs in 1 document: 1 error, 8 warnings"
     assert check(file, "--limit", "0").stdout.count("[changefreq-case]") == 8
+    limited = check(file, "--limit", "2")
+    assert limited.stdout.count("[changefreq-case]") == 2
+    assert "note: 6 more of changefreq-case; --limit 0 prints all" in limited.stderr
 
 
 def test_pages_with_equal_messages_are_all_named() -> None:
@@ -104,15 +107,6 @@ def test_pages_with_equal_messages_are_all_named() -> None:
         site.add_sitemap("/sitemap.xml", *(f"/{number}" for number in range(7)))
         lines = check(f"{site.origin}/sitemap.xml", "--select", "page").stdout.splitlines()
     assert [line.split(": ")[2] for line in lines[:-1]] == [f"{site.origin}/{number}" for number in range(7)]
-
-
-def test_limit_says_how_many_messages_are_left_out(tmp_path: Path) -> None:
-    file = tmp_path / "sitemap.xml"
-    file.write_text(urlset(*(f"/{number}" for number in range(5))), "utf-8")
-    limited = check(file, "--limit", "2")
-    assert limited.stdout.count("[loc-relative]") == 2
-    assert "note: 3 more of loc-relative; --limit 0 prints all" in limited.stderr
-    assert check(file, "--limit", "0").stdout.count("[loc-relative]") == 5
 
 
 def test_sarif(faulty: Path) -> None:
@@ -137,6 +131,7 @@ def test_sarif(faulty: Path) -> None:
         (["https://"], "'https://' is not a URL"),
         (["http://seo:1#pass@example.com/x"], "'…@example.com/x' is not a URL"),
         (["http:/seo:pass@example.com/x"], "no such file: …@example.com/x;"),
+        ([Path(__file__).parent], "has no file *.xml or *.xml.gz"),
         ([__file__], f"name the app in it, such as {__file__}:app"),
         (["sitemap.xml", "--ignore", "loc-nonsense"], "'loc-nonsense' is neither the code of a rule nor a family"),
         (["sitemap.xml", "--ignore", "loc-fragmnt"], "did you mean loc-fragment?"),
@@ -145,7 +140,7 @@ def test_sarif(faulty: Path) -> None:
         (["sitemap.xml", "--json", "--format", "sarif"], "--json and --format sarif exclude each other"),
     ],
 )
-def test_what_cannot_be_checked_is_an_error(arguments: list[str], error: str) -> None:
+def test_what_cannot_be_checked_is_an_error(arguments: list[Any], error: str) -> None:
     result = check(*arguments)
     assert result.exit_code == 2
     assert error in result.stderr
@@ -178,11 +173,9 @@ def test_folder_is_checked_with_all_its_sitemaps(tmp_path: Path) -> None:
     result = check(tmp_path, "--base-url", "https://example.com")
     assert result.stdout.splitlines()[-1] == "3 URLs in 4 documents: 1 error"
     assert f"{tmp_path / 'pages.xml'}:1:" in result.stdout
-
-
-def test_folder_without_a_sitemap_is_an_error(tmp_path: Path) -> None:
-    result = check(tmp_path)
-    assert (result.exit_code, "has no file *.xml or *.xml.gz" in result.stderr) == (2, True)
+    assert "not checked" not in result.stderr
+    other = write(tmp_path / "de" / "sitemap.xml", "https://example.com/de/b")
+    assert f"no index names them: 1, such as {other}" in " ".join(check(tmp_path).stderr.split())
 
 
 def test_base_url_is_that_of_the_folder(tmp_path: Path) -> None:
@@ -245,30 +238,22 @@ def test_url_without_httpx(monkeypatch: pytest.MonkeyPatch) -> None:
 # An earlier run
 
 
-def test_urls_that_vanish(tmp_path: Path) -> None:
+def test_urls_that_vanish_but_by_a_move_to_https(tmp_path: Path) -> None:
     file, baseline = tmp_path / "sitemap.xml", tmp_path / "urls.txt"
-    write(file, f"{BAKERY}/", f"{BAKERY}/a", f"{BAKERY}/caf%c3%a9")
+    urls = [f"http://bakery.example/{path}" for path in ("", "a", "caf%c3%a9")]
+    write(file, *urls)
     assert codes(check(file, "--json", "--baseline", baseline)) == []
-    assert baseline.read_text("utf-8").splitlines() == [f"{BAKERY}/", f"{BAKERY}/a", f"{BAKERY}/caf%c3%a9"]
+    assert baseline.read_text("utf-8").splitlines() == urls
 
     write(file, f"{BAKERY}/", f"{BAKERY}/b", f"{BAKERY}/caf%C3%A9")
-    (message,) = json.loads(check(file, "--json", "--baseline", baseline).stdout)
-    assert (message["code"], message["url"]) == ("coverage-vanished", f"{BAKERY}/a")
+    found = messages(check(file, "--json", "--baseline", baseline))
+    assert found == {("coverage-vanished", urls[1]): "the URL was listed before"}
     assert codes(check(file, "--json", "--baseline", baseline)) == ["coverage-vanished"]
 
     answer = check(file, "--json", "--baseline", baseline, "--write-baseline")
     assert f"{baseline} is written" in " ".join(answer.stderr.split())
     assert codes(check(file, "--json", "--baseline", baseline)) == []
     assert {path.name for path in tmp_path.iterdir()} == {"sitemap.xml", "urls.txt"}
-
-
-def test_site_that_moves_to_https_does_not_vanish(tmp_path: Path) -> None:
-    file, baseline = tmp_path / "sitemap.xml", tmp_path / "urls.txt"
-    write(file, *(f"http://bakery.example/{name}" for name in "abc"))
-    check(file, "--baseline", baseline)
-    write(file, *(f"{BAKERY}/{name}" for name in "ab"))
-    found = messages(check(file, "--json", "--baseline", baseline))
-    assert found == {("coverage-vanished", "http://bakery.example/c"): "the URL was listed before"}
 
 
 def test_baseline_keeps_findings_of_pages_that_are_not_requested(tmp_path: Path) -> None:
@@ -288,26 +273,24 @@ def test_baseline_keeps_findings_of_pages_that_are_not_requested(tmp_path: Path)
 
 
 def test_known_findings(tmp_path: Path) -> None:
-    """Another date in the text makes no other finding; another page does."""
-    file, baseline = tmp_path / "sitemap.xml", tmp_path / "baseline.txt"
+    """Another date in the text, or another folder, makes no other finding; another page does."""
+    baseline = tmp_path / "baseline.txt"
 
-    def check_dated(date: str, names: str) -> Any:
+    def check_dated(file: Path, date: str, names: str) -> Any:
         text = urlset(*(f"{BAKERY}/{name}#bread" for name in names))
-        file.write_text(text.replace("</loc>", f"</loc><lastmod>{date}</lastmod>"), "utf-8")
+        file.write_text(text.replace("</loc>", f"</loc><lastmod>{date}</lastmod>"), "utf-8-sig")
         return check(file, "--json", "--limit", "1", "--baseline", baseline)
 
-    assert codes(check_dated("01.05.2024", "abc")) == ["loc-fragment", "lastmod-invalid"]
-    answer = check_dated("02.05.2024", "abc")
+    missing = check(write(tmp_path / "sitemap.xml"), "--baseline", tmp_path / "missing" / "urls.txt")
+    assert (missing.exit_code, "--baseline cannot be written" in missing.stderr) == (2, True)
+    answer = check_dated(tmp_path / "sitemap.xml", "01.05.2024", "abc")
+    assert codes(answer) == ["xml-bom", "loc-fragment", "lastmod-invalid"]
+    (tmp_path / "built").mkdir()
+    answer = check_dated(tmp_path / "built" / "sitemap.xml", "02.05.2024", "abc")
     assert (answer.exit_code, codes(answer)) == (0, [])
-    assert "names them: 6" in " ".join(answer.stderr.split())
-    answer = check_dated("02.05.2024", "abcd")
+    assert "names them: 7" in " ".join(answer.stderr.split())
+    answer = check_dated(tmp_path / "sitemap.xml", "02.05.2024", "abcd")
     assert (answer.exit_code, {message["url"] for message in json.loads(answer.stdout)}) == (1, {f"{BAKERY}/d#bread"})
-
-
-def test_baseline_that_cannot_be_written(tmp_path: Path) -> None:
-    file = write(tmp_path / "sitemap.xml", f"{BAKERY}/")
-    answer = check(file, "--baseline", tmp_path / "missing" / "urls.txt")
-    assert (answer.exit_code, "--baseline cannot be written" in answer.stderr) == (2, True)
 
 
 def test_page_of_html(tmp_path: Path) -> None:
@@ -317,13 +300,8 @@ def test_page_of_html(tmp_path: Path) -> None:
     text = unescape(page.read_text("utf-8"))
     rule = RULES["loc-relative"]
     assert text.index(rule.code) < text.index("loc-fragment")
-    for part in (
-        rule.explanation,
-        "such as <code>https://example.com/about</code>",
-        f"{file}:1:",
-        "found: 2",
-        "And 1 more.",
-    ):
+    example = "such as <code>https://example.com/about</code>"
+    for part in (rule.explanation, example, f"{file}:1:", "found: 2", "And 1 more."):
         assert part in text
     assert "#<b>" not in page.read_text("utf-8")
     assert "<script" not in text
