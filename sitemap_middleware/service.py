@@ -14,6 +14,7 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 from .documents.changes import may_be_told, page_lookup
+from .documents.crawler_fetches import CrawlerFetches
 from .documents.handler import SitemapHandler
 from .documents.no_sitemap_reasons import NoSitemapReasons
 from .documents.publisher import Publisher
@@ -122,6 +123,7 @@ class SitemapService:
             refresher=self.refresher,
             indexnow=self.indexnow,
             reasons=NoSitemapReasons(options, self._guarded_store),
+            crawler_fetches=CrawlerFetches(self._guarded_store, options.clock),
             public_locs=self._public_locs,
             has_pages=self._ingester.has_pages,
             request_pages=self._request_pages,
@@ -399,7 +401,14 @@ class SitemapService:
         """
         for snapshot in snapshots:
             context = self.evaluation_context(snapshot)
-            yield from evaluated_urls(self._entries, context, self.options.media_types, failures)
+            yield from evaluated_urls(self._entries, context, self.options.media_types, self._trouble_of, failures)
+
+    def _trouble_of(self, site: Site, path: str, since: int) -> tuple[str, float | None]:
+        """Why the last request for a decoded path has failed since a POSIX time, and how long a slow one took."""
+        own = self.prober.failure_of(site, path, since)
+        of_visitor = self.tracker.errors.get((site.store_key, path))
+        failure = f"the last request of the middleware {own}" if own else f"it {of_visitor}" if of_visitor else ""
+        return failure, self.prober.slow_seconds_of(site, path)
 
     def changes(
         self, snapshots: Sequence[SiteSnapshot], since: int, failures: list[str] | None = None

@@ -67,8 +67,8 @@ class ASGIMiddleware:
             return
         try:
             await app(scope, receive, exchange.send)
-        except Exception:
-            exchange.retract()
+        except Exception as error:
+            exchange.on_error(error)
             raise
 
     def _bind_app(self, scope: Scope) -> None:

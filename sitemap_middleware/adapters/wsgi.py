@@ -64,8 +64,8 @@ class WSGIMiddleware:
             return app(environ, start_response)
         try:
             body = app(environ, exchange.start_response)
-        except BaseException:
-            exchange.retract()
+        except BaseException as error:
+            exchange.on_error(error)
             raise
         if exchange.reads_body:
             try:

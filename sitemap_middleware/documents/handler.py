@@ -39,6 +39,7 @@ from ..routing.route_table import GONE_SECTION, AppRoutes, RouteTable
 from ..routing.site_resolver import SiteResolver
 from ..util import begin, log
 from .changes import ATOM_TYPE, MAX_FEED_ENTRIES, PublicLocs, atom
+from .crawler_fetches import CrawlerFetches
 from .no_sitemap_reasons import (
     TOO_MANY_SITES_REASON,
     UNKNOWN_TENANT_REASON,
@@ -74,6 +75,7 @@ class SitemapHandler:
     refresher: Refresher
     indexnow: IndexNow
     reasons: NoSitemapReasons
+    crawler_fetches: CrawlerFetches
     public_locs: PublicLocs
     has_pages: Callable[[Site], bool]
     """Whether the app has answered for a site with a page, or settings name it. With `verify`, no other is served."""
@@ -114,7 +116,8 @@ class SitemapHandler:
         if not request.is_of_test and self.buffer.is_idle:
             site, _ = self.site_resolver.resolve_request(request)
             document = None if site is None else self.publisher.fresh_document(site, path)
-            if document is not None:
+            if document is not None and site is not None:
+                self.crawler_fetches.note(site, request)
                 return self._response(document, request)
         if path == ROBOTS_PATH:
             make = self._disallow if self.options.robots == "disallow" else None
@@ -197,6 +200,7 @@ class SitemapHandler:
         is_feed = request.path == self.options.feed
         document = self._find_document(site, table, request, self.options.path if is_feed else request.path)
         if document is not None:
+            self.crawler_fetches.note(site, request)
             return self._feed(site, request, document.since) if is_feed else self._response(document, request)
         return error_response(request.method, 404, self.reasons.reason(site, table)) if is_root or is_feed else None
 

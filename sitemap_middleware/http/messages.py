@@ -299,6 +299,8 @@ class CapturedResponse:
     """Whether the body could be read, if it had been sampled. Not so if the server sends it in a way of its own."""
     is_probe: bool = False
     """Whether the middleware itself sent the request. Such a request states no language, device or account."""
+    seconds: float = 0.0
+    """How long it took, if the middleware itself sent the request."""
     host: str = ""
     """The request's Host as sent. Any client can choose it, so it is compared but never published."""
     is_foreign_host: bool = False

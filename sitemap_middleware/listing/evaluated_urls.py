@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Final, Literal, NamedTuple
 
 from ..evidence.dates import SECONDS_PER_DAY, timestamp_of_w3c, w3c_from_timestamp
 from ..evidence.page_verdict import dropped_between
-from ..evidence.value_history import MAX_RUNS
-from ..models import Page, Provider
+from ..evidence.value_history import MAX_RUNS, VOLATILE
+from ..models import Page, Provider, Site
 from .candidates import decode_path, is_linked, link_digests
 from .entries import EntryBuilder
 from .extended_entries import NO_SOURCES, describe_extensions
@@ -74,6 +74,12 @@ class EvaluatedUrl(NamedTuple):
     """When it last came, changed or went."""
     linked: bool | None
     """Whether a page links to it; None if that is not known."""
+    failure: str
+    """Why its last request failed, since it was last seen; empty if it did not."""
+    slow_seconds: float | None
+    """How long it took to answer, if it was slow."""
+    content: str | None
+    """A digest of its content; None if that is not known, or differs each time."""
 
     def change(self, since: int) -> PageChange | None:
         """What happened to it since a POSIX time; None if nothing did."""
@@ -88,11 +94,17 @@ class EvaluatedUrl(NamedTuple):
 
 
 def evaluated_urls(
-    entries: EntryBuilder, context: EvaluationContext, media_types: Collection[str], failures: list[str] | None = None
+    entries: EntryBuilder,
+    context: EvaluationContext,
+    media_types: Collection[str],
+    trouble_of: Callable[[Site, str, int], tuple[str, float | None]],
+    failures: list[str] | None = None,
 ) -> Iterator[EvaluatedUrl]:
     """The URLs of static routes, of providers and of learned pages.
 
-    Why a provider fails, or which items are wrong, is added to `failures`. Without that, `ValuesError` is raised.
+    `trouble_of` takes a site, a decoded path and when that was last seen, and says why its last request failed since,
+    and how long a slow one took. Why a provider fails, or which items are wrong, is added to `failures`. Without that,
+    `ValuesError` is raised.
     """
     site, digests = context.snapshot.site, link_digests(context.snapshot)
     reports = dict[Provider, ProviderReport]()
@@ -108,6 +120,8 @@ def evaluated_urls(
         changed = end_of(dated) if dated else None
         gone = None if entry or page is None else dropped_between(page, media_types, context.snapshot.now)
         last_good, dropped = gone or (None, None)
+        failure, slow_seconds = trouble_of(site, decode_path(candidate.path), page.last_seen if page else 0)
+        content = page.content_history[-1].value if page and page.content_history else VOLATILE
         yield EvaluatedUrl(
             path=candidate.path,
             url=candidate.loc or site.base_url + candidate.path,
@@ -130,6 +144,9 @@ def evaluated_urls(
             dropped=dropped,
             event=max((at for at in (first_good, changed, dropped) if at is not None), default=None),
             linked=is_linked(site, candidate.route, candidate.path, digests),
+            failure=failure,
+            slow_seconds=slow_seconds,
+            content=None if content == VOLATILE else f"{content:x}",
         )
     for provider, report in reports.items():
         if failures is None and report.failure:

@@ -31,6 +31,7 @@ _IN_SECTION: Final = Verdict(True, "the option sections includes it")
 ROBOTS_TXT_REASON: Final = "it is robots.txt, which is not a page"
 ROBOTS_REASON: Final = "the app's robots.txt disallows it"
 UNANSWERED: Final = "it has not answered with a page yet"
+UNREQUESTED: Final = "it was not requested yet by this process"
 OTHER_SLASH: Final = "it is a page under the other slash"
 EQUAL_CONTENT: Final = "it has the same content as a page that is listed instead"
 
@@ -111,8 +112,8 @@ class ListingPolicy:
             reason = f"{UNANSWERED}: the last request of the middleware {failure}"
             return verdict._replace(reason=reason, kind=UNANSWERED)
         if failure is None:
-            reason = f"it was not requested yet by this process: request {self._options.path} once"
-            return verdict._replace(reason=reason, kind=UNANSWERED)
+            reason = f"{UNREQUESTED}: request {self._options.path} once"
+            return verdict._replace(reason=reason, kind=UNREQUESTED)
         return verdict
 
     def _verdict(self, candidate: Candidate, now: int) -> Verdict:

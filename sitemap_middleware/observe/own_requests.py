@@ -133,12 +133,16 @@ class OwnRequest:
     future: Future[Response | None] = field(init=False)
     deadline: float = field(init=False)
     """When it counts as hanging, by `time.monotonic`."""
+    seconds: float = field(init=False, default=0.0)
+    """How long it took."""
 
     def __post_init__(self) -> None:
         self._start()
 
     def _start(self) -> None:
+        began = time.monotonic()
         self.future = self.live.start_own(self.site, self.path, keeps_host=self.keeps_host)
+        self.future.add_done_callback(lambda _: setattr(self, "seconds", time.monotonic() - began))
         self.deadline = time.monotonic() + PAGE_TIMEOUT_SECONDS + PROBE_GRACE_SECONDS
 
     def result(self) -> CapturedResponse | None:
@@ -165,6 +169,7 @@ class OwnRequest:
             headers=response.headers,
             body=response.body,
             is_probe=True,
+            seconds=self.seconds,
             host=self.live.host if self.keeps_host else self.site.asked_as or self.site.host,
         )
 

@@ -42,8 +42,13 @@ RETRY_SECONDS: Final = 60 * 60
 MAX_FAILURES: Final = 2
 """Requests without an answer after which a page waits for a visitor: they may cause errors in the app's log."""
 
-KEPT_FAILURE_SECONDS: Final = 24 * 60 * 60
-"""How long a page that did not answer is known to other processes, and to those that begin later."""
+KEPT_RESULT_SECONDS: Final = 24 * 60 * 60
+MAX_KEPT_RESULTS: Final = 1000
+"""How long other processes, and those that begin later, know that a page did not answer or was slow; and of how many
+pages of one site, the last ones."""
+
+SLOW_SECONDS: Final = 1.0
+"""A page that takes so long to answer is slow."""
 
 CHECKS: Final = 2
 """Requests for a page whose content is new: if they differ, the content varies by itself."""
@@ -71,20 +76,23 @@ MAX_SITES: Final = 1000
 """Sites with a queue. If there are more, all are forgotten."""
 
 _ROUND_LEASE: Final = "verify"
-_FAILURES_RECORD: Final = "failed"
+_RESULTS_RECORD: Final = "results"
 _TOLD_RECORD: Final = "asked"
 _UNREADABLE: Final = (ValueError, TypeError, AttributeError, OverflowError, RecursionError)
 """What reading a damaged record may raise."""
 
 
-class _Failure(NamedTuple):
+class _Result(NamedTuple):
     """What the last requests for a page got."""
 
-    reason: str
-    """In words that follow "the request"."""
-    times: int
+    failure: str
+    """In words that follow "the request"; empty if the answer was evidence."""
+    failures: int
+    """Requests in a row that failed."""
     at: float
     """POSIX seconds."""
+    seconds: float = 0.0
+    """How long the last one took; 0 if it failed."""
 
 
 class Prober:
@@ -102,7 +110,7 @@ class Prober:
         self._clock = clock
         self._observe = observe
         self.may_request = may_request
-        self._failures = BoundedCache[tuple[StoreKey, str], _Failure](MAX_WAITING_PAGES)
+        self._results = BoundedCache[tuple[StoreKey, str], _Result](MAX_WAITING_PAGES)
         self.reset_after_fork()
         reset_after_fork(self)
 
@@ -125,13 +133,18 @@ class Prober:
         """Pause for so many seconds, or until an event: by default, until the prober is closed."""
         (wakeup or self._closing).wait(seconds)
 
-    def failure_of(self, site: Site, path: str) -> str | None:
+    def failure_of(self, site: Site, path: str, since: float = 0) -> str | None:
         """What the last request for a decoded path got, in words that follow "the request".
 
-        It is empty if that was evidence, and None if this process knows of none.
+        It is empty if that was evidence, and None if this process knows of none since a POSIX time.
         """
-        failure = self._failures.get((site.store_key, path))
-        return None if failure is None else failure.reason
+        result = self._results.get((site.store_key, path))
+        return None if result is None or result.at < since else result.failure
+
+    def slow_seconds_of(self, site: Site, path: str) -> float | None:
+        """How long a decoded path took to answer, if it was slow."""
+        result = self._results.get((site.store_key, path))
+        return None if result is None or result.seconds < SLOW_SECONDS else result.seconds
 
     def forget(self, site: Site) -> None:
         """Look for unvisited pages at once, because the store has lost what was known of them."""
@@ -199,9 +212,9 @@ class Prober:
         queue, now = self._queue(site), self._clock()
         due = [path for path in marked() if self.may_request(site, path)]
         if self._is_look_due(request, queue, now) and self._lease(site, _ROUND_LEASE, ROUND_INTERVAL_SECONDS):
-            for path, failure in self._saved_failures(site).items():
+            for path, result in self._saved_results(site).items():
                 if self.failure_of(site, path) is None:
-                    self._failures.put((site.store_key, path), failure)
+                    self._results.put((site.store_key, path), result)
             if told := self._told(site):
                 left = told[TAKEN_PAGES:]  # if this process dies, others request these
                 with suppress(StoreError):
@@ -239,10 +252,10 @@ class Prober:
 
     def _is_due(self, site: Site, path: str, now: float) -> bool:
         """Whether an unvisited page was not requested yet, or failed once and long enough ago."""
-        failure = self._failures.get((site.store_key, path))
-        if failure is None or not failure.times:
+        result = self._results.get((site.store_key, path))
+        if result is None or not result.failures:
             return True
-        return failure.times < MAX_FAILURES and not 0 <= now - failure.at < RETRY_SECONDS
+        return result.failures < MAX_FAILURES and not 0 <= now - result.at < RETRY_SECONDS
 
     def _lease(self, site: Site, name: str, seconds: int, of: str = "") -> bool:
         """Take, renew or end the lease by which one process at a time requests unvisited pages, or one page.
@@ -388,28 +401,35 @@ class Prober:
                 self._answered(response)
 
     def _answered(self, response: CapturedResponse) -> None:
-        self._failures.put((response.site.store_key, response.path), _Failure("", 0, self._clock()))
+        site, seconds = response.site, response.seconds
+        self._keep(site, response.path, _Result("", 0, self._clock(), seconds), is_told=seconds >= SLOW_SECONDS)
         self._observe(response)
 
     def _fail(self, site: Site, path: str, reason: str) -> None:
         """Remember that a page did not answer."""
-        key = site.store_key, path
-        before = self._failures.get(key)
-        failure = _Failure(reason, 1 if before is None else before.times + 1, self._clock())
-        self._failures.put(key, failure)
-        with suppress(StoreError):
-            failures = self._saved_failures(site) | {path: failure}
-            self._store.save(site.store_key, {_FAILURES_RECORD: json.dumps(failures).encode()})
+        before = self._results.get((site.store_key, path))
+        failures = 1 if before is None else before.failures + 1
+        self._keep(site, path, _Result(reason, failures, self._clock()), is_told=True)
 
-    def _saved_failures(self, site: Site) -> dict[str, _Failure]:
-        """The failures of the last day by decoded path, whichever process found them."""
+    def _keep(self, site: Site, path: str, result: _Result, *, is_told: bool) -> None:
+        """Remember what a page got, and tell other processes of it."""
+        self._results.put((site.store_key, path), result)
+        if is_told:
+            with suppress(StoreError):
+                results = self._saved_results(site)
+                results.pop(path, None)  # so that it is the last
+                kept = dict([*results.items(), (path, result)][-MAX_KEPT_RESULTS:])
+                self._store.save(site.store_key, {_RESULTS_RECORD: json.dumps(kept).encode()})
+
+    def _saved_results(self, site: Site) -> dict[str, _Result]:
+        """What pages got in the last day, by decoded path, whichever process asked: those that failed or were slow."""
         now = self._clock()
         with suppress(StoreError, *_UNREADABLE):
-            record = self._store.load(site.store_key, [_FAILURES_RECORD]).get(_FAILURES_RECORD, b"{}")
+            record = self._store.load(site.store_key, [_RESULTS_RECORD]).get(_RESULTS_RECORD, b"{}")
             return {
-                path: _Failure(str(reason), int(times), float(at))
-                for path, (reason, times, at) in json.loads(record).items()
-                if 0 <= now - at < KEPT_FAILURE_SECONDS
+                path: _Result(str(failure), int(failures), float(at), float(seconds))
+                for path, (failure, failures, at, seconds) in json.loads(record).items()
+                if 0 <= now - at < KEPT_RESULT_SECONDS
             }
         return {}
 

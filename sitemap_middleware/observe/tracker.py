@@ -40,6 +40,8 @@ next response. Schedules expire after a quarter of an hour, in which few workers
 _MAX_TIMESTAMP_SECONDS: Final = 253_402_300_800.0
 """The beginning of the year 10,000 in POSIX seconds. Dates from then on cannot be written."""
 
+_SERVER_ERROR_CLASS: Final = 5
+
 _MAX_ROUTING_HEADERS_CHARS: Final = 4000
 """Characters of the headers by which a proxy states the requested URL. A response to more of them is not recorded."""
 
@@ -77,6 +79,8 @@ class Tracker:
         self.ignore_reason = ignore_reason
         self.sampler: BodySampler = BodySampler()
         self.ignored: IgnoredRequests = IgnoredRequests()
+        self.errors: BoundedCache[PageKey, str] = BoundedCache(MAX_TRACKED_PAGES)
+        """What visitors got, if that was the last answer and an error of the server, in words that follow "it"."""
         self.reset_after_fork()
         reset_after_fork(self)
 
@@ -102,6 +106,7 @@ class Tracker:
         """A response as it is recorded; None if it says nothing about the page."""
         status = int(raw_status[:3] if isinstance(raw_status, str) else raw_status)  # of WSGI, a line
         routing_headers = request.routing_headers(page.site)
+        self.note_error(page, f"answered a visitor with {status}" if status // 100 == _SERVER_ERROR_CLASS else "")
         if status not in OBSERVED_STATUSES or not _are_rereadable(headers):
             return None  # headers that can be read only once are left to the server
         if sum(len(name) + len(value) for name, value in routing_headers) > _MAX_ROUTING_HEADERS_CHARS:
@@ -119,6 +124,12 @@ class Tracker:
             is_foreign_host=page.is_foreign_host and not request.is_of_test,
             routing_headers=routing_headers,
         )
+
+    def note_error(self, page: TrackedPage, error: str) -> None:
+        """Remember the error that a visitor got, or that there was none."""
+        key = page.site.store_key, page.path
+        if error or self.errors.get(key):
+            self.errors.put(key, error)
 
 
 def guarded(event: Callable[..., None]) -> Callable[..., None]:
@@ -140,7 +151,7 @@ class Exchange(ABC):
     A response is recorded at its start; or if its body is read, when that ends, and not at all if it fails before.
     """
 
-    __slots__ = ("_body", "_captured", "_length", "key", "page", "reads_body", "tracker")
+    __slots__ = ("_body", "_captured", "_length", "has_started", "key", "page", "reads_body", "tracker")
     _body: bytearray
     _length: str
     """The Content-Length of a response whose body is read."""
@@ -150,6 +161,7 @@ class Exchange(ABC):
         self.key: RequestKey = key
         self.page: TrackedPage | None = None
         """The page that the request is for, if the response is observed."""
+        self.has_started: bool = False
         self.reads_body: bool = True
         """Whether the body is read, as far as is known: it may begin before the app gives status and headers."""
         self._captured: CapturedResponse | None = None
@@ -168,7 +180,7 @@ class Exchange(ABC):
         """Observe the start of the response, which replaces one that began before."""
         if self._captured is not None:
             self.retract()
-        self.reads_body = False
+        self.has_started, self.reads_body = True, False
         page, tracker = self.page, self.tracker
         if page is None:
             return
@@ -223,6 +235,16 @@ class Exchange(ABC):
         if self._captured is not None:
             self._captured.is_readable = False
             self._record(self._captured)
+
+    @guarded
+    def on_error(self, error: BaseException) -> None:
+        """Observe that the app has raised an error."""
+        self.retract()
+        page, tracker = self.page, self.tracker
+        if page is None or self.has_started or not isinstance(error, Exception):
+            return
+        if tracker.ignore_reason(self.request()) is None:
+            tracker.note_error(page, f"raised {type(error).__name__} for a visitor")
 
     @guarded
     def retract(self) -> None:

@@ -14,7 +14,6 @@ import weakref
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future, wait
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -23,12 +22,13 @@ from ..documents.no_sitemap_reasons import Unavailable
 from ..evidence.dates import SECONDS_PER_DAY
 from ..exceptions import StoreError
 from ..http.messages import Request
+from ..http.urls import quote_path
 from ..listing.candidates import SiteSnapshot
 from ..listing.evaluated_urls import EvaluatedUrl
-from ..listing.policy import EQUAL_CONTENT, OTHER_SLASH, ROBOTS_REASON, UNANSWERED
 from ..listing.route_report import RouteReport
 from ..models import Site
 from ..util import resolve, run_in_background
+from .findings import RULES, SHOWN, Finding, Rule, findings
 
 if TYPE_CHECKING:
     from ..service import SitemapService
@@ -54,91 +54,6 @@ SELECT CASE WHEN dropped >= :since THEN 'dropped' WHEN first_good >= :since THEN
        count(*)
 FROM pages WHERE event >= :since GROUP BY change, day
 """
-
-
-class Rule(NamedTuple):
-    """Something to do about some pages."""
-
-    id: str
-    """Also what the list of its pages is asked by."""
-    title: str
-    why: str
-    fix: str
-    where: str
-    """Which rows of `EvaluatedUrl` they are."""
-
-
-def _text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"
-
-
-# A page that is gone on purpose is no finding unless others link to it.
-_FAILS: Final = f"NOT excluded AND (kind = {_text(UNANSWERED)} OR status IN (404, 410) AND (linked OR dropped IS NULL))"
-_FORBIDDEN: Final = f"NOT excluded AND linked AND reason = {_text(ROBOTS_REASON)}"
-_REPEATS: Final = f"NOT excluded AND kind IN ({_text(EQUAL_CONTENT)}, {_text(OTHER_SLASH)})"
-
-RULES: Final = (
-    Rule(
-        "errors",
-        "Pages that answer errors",
-        "Visitors and crawlers get nothing there, and links to them lead nowhere.",
-        "Mend the view or the link; leave the item out of values; or mark the route @sitemap(exclude=True).",
-        _FAILS,
-    ),
-    Rule(
-        "forbidden",
-        "Linked pages that robots.txt forbids",
-        "Crawlers find the links and may not read the pages, so they do not see a noindex there either.",
-        "Allow them in robots.txt. If crawlers are to stay away, name them in the option exclude.",
-        _FORBIDDEN,
-    ),
-    Rule(
-        "linked",
-        "Linked pages that are not listed",
-        "Visitors get to them, and the sitemap does not name them: the list says why for each.",
-        "Mend that reason. If it is meant, mark the route @sitemap(exclude=True), or name it in the option exclude.",
-        f"linked AND NOT listed AND NOT excluded AND NOT ({_FAILS}) AND NOT ({_FORBIDDEN}) AND NOT ({_REPEATS})",
-    ),
-    Rule(
-        "repeated",
-        "Pages that repeat another page",
-        "Search engines take such pages for soft 404s or duplicates, and choose one themselves.",
-        "Answer 404 for what does not exist, and redirect other spellings of a path to one.",
-        _REPEATS,
-    ),
-    Rule(
-        "unlinked",
-        "Listed pages that no page links to",
-        "Such a page is often none for visitors: a fragment, a health check, the end of a form.",
-        "Link to it from a page; or mark the route @sitemap(exclude=True).",
-        "listed AND linked = 0",
-    ),
-    Rule(
-        "priority",
-        "Listed pages that all have one high priority",
-        "Priority compares the pages of one site: a value that all share says nothing of any.",
-        'Leave priority out, or set it to "auto".',
-        "listed AND (SELECT count(*) > 1 AND count(*) = count(priority) AND min(priority) = max(priority)"
-        " AND max(priority) > 0.5 FROM pages WHERE listed)",
-    ),
-    Rule(
-        "undated",
-        "Listed pages without a date",
-        "Search engines come back at the right time to pages whose dates prove true.",
-        "Give lastmod in values or @sitemap, send Last-Modified, or state article:modified_time."
-        " Otherwise the first change of the content that is seen dates the page.",
-        "listed AND lastmod IS NULL",
-    ),
-)
-"""The worst first."""
-
-SHOWN: Final = {
-    "all": "true",
-    "listed": "listed",
-    "left-out": "NOT listed",
-    **{rule.id: rule.where for rule in RULES},
-}
-"""The lists of pages that the report has, and which pages are in each."""
 
 
 class Group(NamedTuple):
@@ -198,8 +113,8 @@ class SiteIndex:
             "SELECT count(*), ifnull(sum(listed), 0), count(lastmod) FROM pages"
         )
         found = ((rule, self.query(PageQuery(show=rule.id), 0, 0)[0]) for rule in RULES)
-        self.findings: list[tuple[Rule, int]] = [(rule, pages) for rule, pages in found if pages]
-        """What to do, and of how many pages, the worst first."""
+        self.found: list[tuple[Rule, int]] = [(rule, pages) for rule, pages in found if pages]
+        """The rules that find pages, and how many."""
 
     @property
     def left_out(self) -> int:
@@ -255,6 +170,7 @@ class Evaluation:
     seconds: float
     problem: str | None
     """Why pages are missing; None if none are."""
+    findings: list[Finding]
 
     @property
     def now(self) -> int:
@@ -262,13 +178,26 @@ class Evaluation:
         return self.snapshot.now
 
 
-def evaluate(service: SitemapService, snapshot: SiteSnapshot) -> Evaluation:
-    """Evaluate the pages of a site, one by one. Raises `StoreError` if the store fails."""
-    version, at, began = snapshot.store.version(snapshot.site.store_key), service.clock(), time.monotonic()
+def evaluate(service: SitemapService, snapshot: SiteSnapshot, unavailable: str | None = None) -> Evaluation:
+    """Evaluate the pages of a site, one by one. Raises `StoreError` if the store fails.
+
+    `unavailable`: why there is no sitemap now; None if there is one, or it is not known.
+    """
+    site, version = snapshot.site, snapshot.store.version(snapshot.site.store_key)
+    at, began = service.clock(), time.monotonic()
     problems: list[str] = []
     index = SiteIndex(service.url_report([snapshot], problems))
     routes = service.route_report([snapshot])
-    return Evaluation(snapshot, version, at, index, routes, time.monotonic() - began, next(iter(problems), None))
+    fetched_at = None if site.loopback else service.sitemap_handler.crawler_fetches.last(site)
+    found = findings(
+        index.found,
+        routes,
+        unserved_reason=service.not_served_reason() or unavailable,
+        is_sitemap_forbidden=not snapshot.rules.allows(f"{site.base_url}{quote_path(service.options.path)}"),
+        days_unfetched=0 if fetched_at is None else (at - fetched_at) / SECONDS_PER_DAY,
+    )
+    seconds = time.monotonic() - began
+    return Evaluation(snapshot, version, at, index, routes, seconds, next(iter(problems), None), found)
 
 
 class EvaluationCache:
@@ -316,10 +245,13 @@ class EvaluationCache:
 
     def _evaluate(self, site: Site, request: Request) -> None:
         try:
-            with suppress(Unavailable, StoreError):  # what is known is shown all the same
+            unavailable = None
+            try:
                 self._service.sitemap_handler.bring_up_to_date(site, request)
+            except (Unavailable, StoreError) as error:  # what is known is shown all the same
+                unavailable = str(error)
             snapshot = replace(self._service.snapshot(site), async_collector=request.async_collector)
-            evaluation = evaluate(self._service, snapshot)
+            evaluation = evaluate(self._service, snapshot, unavailable)
             if len(self._latest) >= MAX_SITES:
                 self._latest.clear()
             self._latest[site.base_url] = evaluation

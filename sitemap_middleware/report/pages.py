@@ -21,8 +21,9 @@ from ..listing.evaluated_urls import EvaluatedUrl, pages_as_csv
 from ..models import Headers, Site
 from ..service import SitemapService
 from ..stores.stored_sites import store_status
-from .evaluation import RULES, SHOWN, SORTS, Evaluation, EvaluationCache, PageQuery, evaluate
+from .evaluation import SORTS, Evaluation, EvaluationCache, PageQuery, evaluate
 from .figures import FIGURES
+from .findings import RULES, SHOWN
 from .template_rendering import STYLE, render, time
 
 NAMES: Final = ("overview", "pages", "routes", "changes", "documents", "health", "page", "pages.csv")
@@ -150,6 +151,7 @@ def _overview(evaluation: Evaluation, _arguments: Mapping[str, str]) -> Context:
             weeks[(day - first_monday) // 7][1][kind] += count
     return {
         "index": evaluation.index,
+        "findings": evaluation.findings,
         "weeks": weeks,
         "kinds": CHANGE_KINDS,
         "recent": _change_counts(evaluation, today - DEFAULT_DAYS),

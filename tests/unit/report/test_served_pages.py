@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import re
 from datetime import date, timedelta
+from functools import partial
 from typing import Any
 from urllib.parse import quote, urljoin
 
 import pytest
 from selectolax.lexbor import LexborHTMLParser
+from starlette.applications import Starlette
+from starlette.responses import HTMLResponse, PlainTextResponse
+from starlette.routing import Route
 
-from sitemap_middleware import Entry, sitemap
+from sitemap_middleware import Entry, SitemapMiddleware, sitemap
 from sitemap_middleware.evidence.dates import SECONDS_PER_DAY, w3c_day_from_timestamp
 from sitemap_middleware.exceptions import StoreError
 from sitemap_middleware.listing.evaluated_urls import pages_as_csv
 from sitemap_middleware.models import Site, StoreKey
+from sitemap_middleware.observe import prober
 from sitemap_middleware.report import evaluation, pages, template_rendering
 from sitemap_middleware.stores.sqlite import MemoryStore
 
-from ...support.sample_sites import Page, SampleSite
-from ...support.wire import Answer
+from ...support.sample_sites import Clock, Page, SampleSite
+from ...support.waiting import until
+from ...support.wire import DRIVERS, Answer, RequestSpec
 
 BASE = "https://shop.example"
 REPORT = "/internal/report"
@@ -30,6 +36,10 @@ HOSTILE = "\"'><script>alert(1)</script><a href=javascript:alert(1)>"
 
 def allow(_: object) -> bool:
     return True
+
+
+def page_of(text: str) -> Page:
+    return Page(body=f"<!doctype html><p>{text}".encode())
 
 
 def shop(protocol: str, **options: Any) -> SampleSite:
@@ -135,7 +145,8 @@ def test_findings_say_what_to_do_and_lead_to_its_pages() -> None:
     links = "".join(f"<a href={path}>x</a>" for path in ("/lost", "/gone", "/secret", "/forbidden", "/about", "/staff"))
     pages = {
         "/": Page(body=f"<!doctype html>{links}".encode()),
-        **{path: Page() for path in ("/about", "/alone", "/forbidden", "/staff", "/gone", "/retired", "/q/{term}")},
+        **{path: page_of(path) for path in ("/about", "/alone", "/forbidden", "/staff", "/gone", "/retired")},
+        "/q/{term}": Page(),
         "/lost": Page(404),
         "/secret": Page(403),
         "/robots.txt": Page(200, [("content-type", "text/plain")], b"User-agent: *\nDisallow: /forbidden"),
@@ -160,6 +171,95 @@ def test_findings_say_what_to_do_and_lead_to_its_pages() -> None:
     assert found == [(rule, str(len(paths))) for rule, paths in expected.items()]
     assert {rule: [row[0] for row in rows_of(get(sample, "/pages", f"show={rule}"))] for rule in expected} == expected
     assert "no page that was read links to it" in text_of(get(sample, "/page", "path=/alone"))
+
+
+def found_in(sample: SampleSite) -> dict[str, list[str]]:
+    """The findings: the first words of each, with the pages in its list, if it has one."""
+    items = LexborHTMLParser(get(sample).text).css(".findings li a")
+    shows = [(item.text(), str(item.attributes["href"]).partition("pages?")[2]) for item in items]
+    return {
+        text.partition(":")[0]: [row[0] for row in rows_of(get(sample, "/pages", query))] if query else []
+        for text, query in shows
+    }
+
+
+@pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
+def test_listed_pages_that_fail_now_or_equal_others_are_found(protocol: str) -> None:
+    paths = ("/", "/twin", "/other-twin", "/fails", "/fine")
+    pages = {path: page_of(path[-4:]) for path in paths}
+    sample = SampleSite(protocol, pages, base_url=BASE, report=REPORT, authorize=allow, robots=False)
+    sample.visit(*paths)
+    sample.clock.pass_(60)
+    sample.pages |= {"/fails": Page(500), "/fine": Page(503)}
+    sample.visit("/fails", "/fine")
+    sample.pages["/fine"] = page_of("/fine")
+    sample.clock.pass_(60)
+    sample.visit("/fine")
+    found = found_in(sample)
+    assert found["Pages that answer errors"] == ["/fails"]
+    assert found["Pages that repeat another page"] == ["/other-twin", "/twin"]
+    assert "it answered a visitor with 500" in text_of(get(sample, "/pages", "show=errors"))
+    assert sample.locs() == sorted(BASE + path for path in paths)
+
+
+def test_errors_that_the_app_raises_and_slow_pages_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    bugs: list[Exception] = []
+
+    def page(_: object) -> HTMLResponse:
+        if bugs:
+            raise bugs[0]
+        return HTMLResponse("<!doctype html><p>A page.")
+
+    monkeypatch.setattr(prober, "SLOW_SECONDS", 0.0)
+    app = Starlette(routes=[Route("/", page), Route("/robots.txt", lambda _: PlainTextResponse(""))])
+    options = {
+        "base_url": BASE,
+        "store": "memory://",
+        "report": REPORT,
+        "authorize": allow,
+        "clock": (clock := Clock()),
+    }
+    app.add_middleware(SitemapMiddleware, **options)
+    request = partial(RequestSpec, host="shop.example")
+    slow = DRIVERS["asgi"](app, request(f"{REPORT}/pages", query="show=slow"))
+    assert "it took 0.0 seconds to answer" in slow.text
+    bugs.append(ZeroDivisionError("a bug"))
+    with pytest.raises(ZeroDivisionError):
+        DRIVERS["asgi"](app, request("/"))
+    clock.pass_(3600)
+    errors = DRIVERS["asgi"](app, request(f"{REPORT}/pages", query="show=errors"))
+    assert "it raised ZeroDivisionError for a visitor" in errors.text
+
+
+def test_what_is_wrong_with_the_site_itself_is_found() -> None:
+    pages = {
+        "/": page_of("home <a href=/posts/rye>rye</a>"),
+        "/posts/{slug}": Page(),
+        "/robots.txt": Page(500),
+    }
+    options = {"base_url": BASE, "report": REPORT, "authorize": allow, "exclude": ["/drafst/*"]}
+    sample = SampleSite("wsgi", pages, verify=True, **options)
+    sample.visit("/")
+    overview = text_of(get(sample))
+    assert "The sitemap is not served the app's robots.txt fails, so it is not known what it forbids." in overview
+    expected = [
+        "The sitemap is not served",
+        "Routes whose values or dates fail, and patterns that match nothing",
+        "Routes with parameters whose pages nobody names",
+    ]
+    assert [*found_in(sample)][:3] == expected
+    sample.pages["/robots.txt"] = Page(200, [("content-type", "text/plain")], b"User-agent: *\nDisallow: /")
+    sample.clock.pass_(3600)
+    assert [*found_in(sample)][:1] == ["robots.txt forbids the sitemap itself"]
+
+
+def test_a_sitemap_that_no_crawler_requests_is_found() -> None:
+    sample = SampleSite("wsgi", {"/": Page()}, base_url=BASE, report=REPORT, authorize=allow)
+    agent = ("user-agent", "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)")
+    for days, headers, is_found in ((0, (), False), (31, (), True), (31, (agent,), False), (29, (), False)):
+        sample.clock.pass_(days * SECONDS_PER_DAY)
+        sample.request("/sitemap.xml", headers=headers)
+        until(lambda expected=is_found: any("No crawler" in text for text in found_in(sample)) == expected)
 
 
 def test_the_table_of_pages_is_downloaded_whole(sample: SampleSite) -> None:

@@ -1,0 +1,53 @@
+"""When a crawler last requested the sitemap of a site, kept in the store for the report. Nothing else of it is kept."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import Final
+
+from ..evidence.dates import SECONDS_PER_DAY
+from ..exceptions import StoreError
+from ..http.messages import Request
+from ..models import Site, StoreKey
+from ..stores.base import Store
+from ..util import BoundedCache, run_in_background
+
+MAX_SITES: Final = 1000
+
+_RECORD: Final = "crawler-fetch"
+"""When a crawler requested a document last, or if none has, when anybody did first, in POSIX seconds."""
+
+_CRAWLER: Final = re.compile("bot|crawler|spider", re.IGNORECASE)
+"""How crawlers name themselves in their User-Agent."""
+
+
+class CrawlerFetches:
+    """Notes once a day that a crawler was sent a document of a site."""
+
+    def __init__(self, store: Store, clock: Callable[[], float]) -> None:
+        self._store = store
+        self._clock = clock
+        self._noted = BoundedCache[tuple[StoreKey, bool], float](MAX_SITES)
+
+    def note(self, site: Site, request: Request) -> None:
+        """Note a request for a document. It waits for nothing."""
+        agent = next((value for name, value in request.headers if name == "user-agent"), "")
+        is_crawler, now = _CRAWLER.search(agent) is not None, self._clock()
+        if now - (self._noted.get((site.store_key, is_crawler)) or 0) >= SECONDS_PER_DAY and not request.is_of_test:
+            self._noted.put((site.store_key, is_crawler), now)
+            run_in_background(partial(self._save, site, now, is_crawler=is_crawler))
+
+    def last(self, site: Site) -> float | None:
+        """When a crawler requested a document last, or if none has, since when that is known; None if it is not."""
+        with suppress(StoreError, ValueError):
+            record = self._store.load(site.store_key, [_RECORD]).get(_RECORD)
+            return None if record is None else float(record)
+        return None
+
+    def _save(self, site: Site, now: float, *, is_crawler: bool) -> None:
+        with suppress(StoreError):  # the circuit breaker has logged it
+            if is_crawler or self.last(site) is None:
+                self._store.save(site.store_key, {_RECORD: str(now).encode()})
