@@ -68,7 +68,7 @@ class Output(io.StringIO):
         return self._is_terminal
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")  # it can be made once only: its app keeps its store open
 def bakery(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a bakery's site that was visited over ten days."""
     folder = tmp_path_factory.mktemp("bakery")
