@@ -82,7 +82,11 @@ class SitemapService:
         self._policy = ListingPolicy(options, self.prober.failure_of)
         self._entries = EntryBuilder(options, self._policy, self.providers)
         self._publisher = Publisher(
-            entries=self._entries, store=self._guarded_store, options=options, on_loss=self._learn_again, ask=self._ask
+            entries=self._entries,
+            store=self._guarded_store,
+            options=options,
+            on_loss=self._learn_again,
+            ask=self._ask_again,
         )
         self._ingester = Ingester(
             app_routes=self.app_routes,
@@ -127,6 +131,7 @@ class SitemapService:
             public_locs=self._public_locs,
             has_pages=self._ingester.has_pages,
             request_pages=self._request_pages,
+            is_asked=self.prober.is_asked,
             on_error=self.log_fault,
         )
         _services.add(self)
@@ -225,6 +230,10 @@ class SitemapService:
         """Have decoded paths requested, if the app may be asked."""
         if self.options.verify:
             self.prober.ask(site, paths)
+
+    def _ask_again(self, site: Site, paths: Iterable[str]) -> None:
+        """The same without what fails, as no visitor has asked for it."""
+        self._ask(site, self.prober.due(site, paths))
 
     def _learn_again(self, site: Site) -> None:
         """Learn again what the store has lost of a site."""

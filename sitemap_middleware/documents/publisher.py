@@ -30,7 +30,7 @@ from ..util import begin, log, reset_after_fork
 from . import xml
 from .changes import Change, is_good, page_lookup, settled
 from .no_sitemap_reasons import BeingGenerated, Unavailable
-from .rendered_parts import MissingXMLError, Part, PartSource, gone_source, part_sources
+from .rendered_parts import ASK_AGAIN_SECONDS, MissingXMLError, Part, PartSource, gone_source, part_sources
 from .site_sitemap import SiteSitemap
 from .xml import Document
 
@@ -198,7 +198,9 @@ class Publisher:
             context,
             states,
             marks,
-            ask=self.ask if self.options.keeps_changes else None,
+            ask=self.ask,
+            keeps_changes=self.options.keeps_changes,
+            ask_again_seconds=0 if request.is_of_test else ASK_AGAIN_SECONDS,
         )
         names = [source.name for source in sources]
         if self.options.keeps_changes:

@@ -15,7 +15,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
+from heapq import nsmallest
 from itertools import chain, islice
+from operator import attrgetter
 from typing import Final, Literal, NamedTuple
 
 from ..evidence.dates import w3c_from_timestamp
@@ -24,7 +26,7 @@ from ..listing.candidates import decode_path
 from ..listing.entries import EntryBuilder
 from ..listing.policy import EvaluationContext
 from ..listing.site_signals_cache import LEARNING_INTERVAL_SECONDS, Parts
-from ..models import BaseURL, Site, SitemapUrl
+from ..models import BaseURL, Page, Site, SitemapUrl
 from ..observe.refresh_marks import RefreshMarks
 from ..routing.route_table import GONE_SECTION, LEARNED_SECTION, ROUTES_SECTION
 from ..stores.base import PART_PAGES, UNLEARNED_PART
@@ -58,7 +60,11 @@ class MissingXMLError(StoreError):
 
 
 MAX_ASKED: Final = 100
-"""Pages that are requested of those that left a part at one time: values may give less for once."""
+"""Pages that are requested of those that left a part at one time: values may give less for once. And of those that
+values name although their last answer is no page."""
+
+ASK_AGAIN_SECONDS: Final = 60 * 60
+"""Seconds after which those are requested again: the app may have published them again."""
 
 
 class Part(NamedTuple):
@@ -127,7 +133,9 @@ def part_sources(
     states: Parts,
     marks: RefreshMarks,
     *,
-    ask: Callable[[Site, Iterable[str]], object] | None,
+    ask: Callable[[Site, Iterable[str]], object],
+    keeps_changes: bool,
+    ask_again_seconds: float,
 ) -> list[PartSource]:
     """What the parts of a site are rendered from, in the order of the index.
 
@@ -135,14 +143,17 @@ def part_sources(
     be a callable, and pages become too old to be listed. Of a large site, the learned pages take longer: they are
     rendered again when the site signals are computed.
 
-    `ask` has decoded paths of a site requested; None if changes are not kept.
+    `ask` has decoded paths of a site requested.
     """
     snapshot = context.snapshot
-    look_up = None if ask is None else changes.page_lookup(builder.policy, snapshot)
+    look_up = changes.page_lookup(builder.policy, snapshot) if keeps_changes else None
 
     def ask_locs(locs: Iterable[str]) -> None:
-        if ask is not None:
-            ask(snapshot.site, [decode_path(loc.removeprefix(snapshot.site.base_url)) for loc in locs])
+        ask(snapshot.site, [decode_path(loc.removeprefix(snapshot.site.base_url)) for loc in locs])
+
+    def ask_again(pages: Iterable[Page]) -> None:
+        due = (page for page in pages if snapshot.now - page.last_seen >= ask_again_seconds)
+        ask(snapshot.site, [decode_path(page.path) for page in nsmallest(MAX_ASKED, due, attrgetter("last_seen"))])
 
     def key(number: int, signals_digest: str = "") -> str:
         version = states[number].version if number in states else 0
@@ -153,7 +164,7 @@ def part_sources(
         yield name, builder.route_entries(context, section)
 
     def provided_entries(document: str, names: Collection[str]) -> Iterator[tuple[str, Iterable[SitemapUrl]]]:
-        of_each = (builder.provider_entries(context, *context.providers[name]) for name in names)
+        of_each = (builder.provider_entries(context, *context.providers[name], ask_again) for name in names)
         yield document, chain.from_iterable(of_each)
 
     def learned_entries(number: int) -> Iterator[tuple[str, Iterable[SitemapUrl]]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import reprlib
-from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from contextvars import Context
 from datetime import date
@@ -166,12 +166,24 @@ class EntryBuilder:
         return (entry for _, entry in self._listed(context, candidates))
 
     def provider_entries(
-        self, context: EvaluationContext, provider: Provider, routes: Sequence[Route]
+        self,
+        context: EvaluationContext,
+        provider: Provider,
+        routes: Sequence[Route],
+        unlisted: Callable[[list[Page]], object],
     ) -> Generator[SitemapUrl]:
-        """The entries of the pages that a provider enumerates. Raises `ValuesError` if the provider fails."""
-        report = ProviderReport()
-        for _, entry in self._listed(context, self.provider_candidates(context, provider, routes, report)):
-            yield entry
+        """The entries of the pages that a provider enumerates. `unlisted` is given the pages that answered otherwise.
+
+        Raises `ValuesError` if the provider fails.
+        """
+        report, others = ProviderReport(), list[Page]()
+        for candidate in self.provider_candidates(context, provider, routes, report):
+            loc, _ = self.policy.evaluate(context, candidate)
+            if loc is not None:
+                yield self.build_entry(context, loc, candidate)[0]
+            elif candidate.page is not None:
+                others.append(candidate.page)
+        unlisted(others)
         if report.skipped:
             place, messages = provider.place, "; ".join(report.messages())
             self._warn_once(f"values of {place}", "of the values of %s, %s", place, messages)

@@ -250,6 +250,14 @@ class Prober:
         queue.looked_at = -math.inf if is_test else now
         return True
 
+    def due(self, site: Site, paths: Iterable[str]) -> list[str]:
+        """Those decoded paths that no visitor asked for that may be requested again, if their last request failed."""
+        return [path for path in paths if self._is_due(site, path, self._clock())]
+
+    def is_asked(self, site: Site) -> bool:
+        """Whether pages of a site wait to be requested."""
+        return bool(self._queue(site).waiting)
+
     def _is_due(self, site: Site, path: str, now: float) -> bool:
         """Whether an unvisited page was not requested yet, or failed once and long enough ago."""
         result = self._results.get((site.store_key, path))

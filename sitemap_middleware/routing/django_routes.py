@@ -16,7 +16,7 @@ from .django_sitemaps import SETTING, sitemap_sections
 from .django_urlconf import View, own_connections, resolve, views
 from .route_discovery import Position
 
-_ADMIN: Final = "it is part of Django's admin"
+_ADMIN: Final = "it is part of the admin"
 _TOOLS: Final = frozenset({"silk", "watchman"})
 """Packages of views for the operators of a site. The names of their paths may be those of pages."""
 _REDIRECT: Final = HiddenReason("it declares a redirect", is_declared=True)
@@ -26,7 +26,7 @@ _FILE_VIEWS: Final = ("django.views.static", "django.contrib.staticfiles.views")
 
 
 def read_routes(_app: Any, position: Position) -> Iterator[Route]:
-    """The views of the URLconf that answer GET. Those of the admin are never pages of the site."""
+    """The views of the URLconf that answer GET. Those of an admin are never pages of the site."""
     resolver = get_resolver()
     sections = sitemap_sections()
     earlier: list[str] = []  # the beginnings of views with parameters

@@ -36,6 +36,7 @@ class SitemapSection:
     """
 
     def __init__(self, name: str, sitemap: Any) -> None:
+        self.key: str = name
         self.name: str = re.sub(r"\W", "_", name)
         self._sitemap = sitemap
         self.provider: Provider = Provider(self._items, f"{SETTING}[{name!r}]", any_route=True)
@@ -50,7 +51,7 @@ class SitemapSection:
         has_versions = getattr(sitemap, "i18n", False) and getattr(sitemap, "alternates", False)
         return Route(
             f"section {self.name}",
-            type(sitemap).__qualname__,
+            self.key,  # the documents are named after it, as those of Django's own view
             static=False,
             host=host,
             settings=RouteSettings(values=self.provider, language_parameter=I18N if has_versions else None),
@@ -77,9 +78,10 @@ class SitemapSection:
                         continue
                     fields = _fields(url, view_settings)
                     version = _version(url)
-                    if match is not None and not (match.args or match.captured_kwargs):
-                        static[path] = RouteSettings(**fields, version=version)
-                        continue
+                    if match is not None and not any((*match.args, *match.captured_kwargs.values())):
+                        static[path] = RouteSettings(**fields, version=version)  # also the home page of a catch-all
+                        if not (match.args or match.captured_kwargs):
+                            continue
                     if match is not None:
                         paths.add(hash(path))
                     entry = Entry({self.name: path if match else url["location"]}, **fields)

@@ -97,8 +97,10 @@ def _patterns(
             yield patterns, entry.callback, language, is_admin
         else:
             callbacks = [getattr(inner, "callback", None) for inner in entry.url_patterns]
-            of_admin = is_admin or (
-                entry.app_name == "admin" and any(hasattr(view, "admin_site") for view in callbacks)
+            of_admin = (
+                is_admin
+                or (entry.app_name == "admin" and any(hasattr(view, "admin_site") for view in callbacks))
+                or getattr(entry.urlconf_name, "__name__", entry.urlconf_name) == "wagtail.admin.urls"
             )
             languages = _languages() if isinstance(entry.pattern, LocalePrefixPattern) else [language]
             for code in languages:
