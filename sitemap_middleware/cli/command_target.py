@@ -7,6 +7,7 @@ only site of the store, else http://localhost.
 from __future__ import annotations
 
 import contextlib
+import logging
 import sys
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,7 +16,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from ..adapters.app_runner import RunningApp, running_app
 from ..adapters.asgi import ASGIMiddleware
-from ..exceptions import SitemapError, StoreError
+from ..exceptions import SitemapError, StoreError, ValuesError
 from ..http.site_urls import parse_base_url
 from ..http.urls import ascii_host, normal_host, root_of
 from ..listing.candidates import SiteSnapshot
@@ -23,6 +24,7 @@ from ..middleware import SitemapMiddleware
 from ..models import Site
 from ..service import SitemapService
 from ..stores.stored_sites import base_url_of_key, open_readonly, stored_sites
+from ..util import log
 from . import missing_library_message
 from .app_loader import load_app
 from .terminal import CommandError
@@ -37,6 +39,7 @@ def reporting_errors() -> Iterator[None]:
 
     What the app prints meanwhile goes to standard error.
     """
+    log.addFilter(_without_traceback_of_values)
     try:
         with contextlib.redirect_stdout(sys.stderr):
             yield
@@ -46,6 +49,15 @@ def reporting_errors() -> Iterator[None]:
         if (message := missing_library_message(error)) is None:
             raise
         raise CommandError(message) from error
+    finally:
+        log.removeFilter(_without_traceback_of_values)
+
+
+def _without_traceback_of_values(record: logging.LogRecord) -> bool:
+    """Leave out the traceback of values that fail: they fail each time, and the command says why."""
+    if isinstance(record.args, tuple) and any(isinstance(argument, ValuesError) for argument in record.args):
+        record.exc_info = None
+    return True
 
 
 def open_target(app: Any, *, base_url: str | None, root_path: str | None) -> Target:

@@ -47,7 +47,8 @@ def status(app: Any, sites: tuple[str, ...], *, as_json: bool) -> None:
         print_json(_status_as_json(contents, settings))
     else:
         _print_status(contents, settings)
-    print_notes([missing] if missing else ())
+    note = missing or (None if contents.sites else f"nothing is saved in {contents.store} yet")
+    print_notes([note] if note else ())
 
 
 def _open_store(target: Any) -> tuple[Store, Collection[Setting], Site | None]:
@@ -96,7 +97,9 @@ def _print_status(status: StoreStatus, settings: Collection[Setting]) -> None:
         print_line(out, f"  documents of learned pages: {site.parts:,}")
         print_line(out, f"  last written: {w3c_from_timestamp(site.last_written)}")
         if (queue := _queue_of(site)) is not None:
-            print_line(out, f"  IndexNow: {queue.state}; URLs that wait: {queue.pending():,}")
+            pending = queue.pending()
+            why = " (each is sent every ten minutes at most)" if pending else ""
+            print_line(out, f"  IndexNow: {queue.state}; URLs that wait: {pending:,}{why}")
     if settings:
         print_line(out, "options", "bold")
     for setting in settings:

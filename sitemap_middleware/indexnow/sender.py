@@ -143,7 +143,7 @@ class IndexNow:
         """URLs that the engine received from this process."""
         self.pending: int = 0
         """URLs that waited when this process last looked."""
-        self.state: int = 0
+        self.state: int = int(options.indexnow is not False and options.site is not None)
         """0 if it is off; else the place of the state in `STATES`, from 1 on."""
 
     # The key file

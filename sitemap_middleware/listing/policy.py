@@ -25,6 +25,8 @@ _STATIC_FILES_RULE: Final = re.compile(r"(?:^|\.)static .*<path:filename>$")
 
 _UNREAD_REASON: Final = "its HTML was not read yet, and may say noindex"
 
+_NOT_SHOWN: Final = "no visit has shown yet that it is a page"
+
 _PROVIDED: Final = Verdict(True, "the values of its route include it, and no response forbids it")
 _IN_SECTION: Final = Verdict(True, "the option sections includes it")
 
@@ -176,14 +178,12 @@ class ListingPolicy:
             may_be_probed = options.verify and unsafe_reason(path, route.endpoint) is None
             return Verdict(True, "the option include matches it, and no response forbids it", unverified=may_be_probed)
         if route.hidden:
-            return Verdict(False, f"{route.hidden.text}, and no response has shown that it is a page")
+            return Verdict(False, f"{route.hidden.text}, and {_NOT_SHOWN}")
         if (media_type := mimetypes.guess_type(path)[0]) and media_type not in options.media_types:
-            unlike = f"its suffix stands for {media_type}, and no response has shown that it is a page"
+            unlike = f"its suffix stands for {media_type}, and {_NOT_SHOWN}"
             return Verdict(False, unlike, kind="its suffix stands for another type than a page")
         if route.last_modified is None and (reason := unsafe_reason(path, route.endpoint)):
-            return Verdict(
-                False, f"{reason}, and no response has shown that it is a page; the option include lists it at once"
-            )
+            return Verdict(False, f"{reason}, and {_NOT_SHOWN}; the option include lists it at once")
         if options.verify:
             return Verdict(
                 False,

@@ -238,9 +238,12 @@ def as_values_error(error: BaseException) -> ValuesError:
 def describe_error(error: BaseException) -> str:
     """An exception in one line; a plain ValueError by its text alone."""
     try:
-        text = " ".join(str(error).split())[:_MAX_REASON_CHARS]
+        text = " ".join(str(error).split())
     except Exception:
         text = ""
+    if len(text) > _MAX_REASON_CHARS:
+        start = text[:_MAX_REASON_CHARS]
+        text = f"{start.rpartition(' ')[0] or start} …"
     if type(error) is ValueError and text:
         return text
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

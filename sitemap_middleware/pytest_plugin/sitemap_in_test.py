@@ -100,8 +100,9 @@ def read_sitemap(app: Any, *, base_url: str | None = None) -> SitemapInTest:
 
     Args:
         app: the app as a server gets it, of either protocol.
-        base_url: which site of an app that has several. Default: that of the middleware's own `base_url`, else the
-            first host of `allowed_hosts` or the framework's trusted hosts, else localhost.
+        base_url: which site of an app that has several; its path is the root path. Default: the site that the test
+            requested first, else that of the middleware's own `base_url`, else the first host of `allowed_hosts` or the
+            framework's trusted hosts, else localhost.
 
     Raises:
         MiddlewareLookupError: the app has no SitemapMiddleware, or several.
@@ -129,10 +130,9 @@ def read_sitemap(app: Any, *, base_url: str | None = None) -> SitemapInTest:
 
 def _site_of(service: SitemapService, base_url: str | None) -> Site:
     if base_url is not None:
-        wanted: Site | None = parse_base_url(base_url, "sitemap_of: base_url")
+        wanted = parse_base_url(base_url, "sitemap_of: base_url")
     else:
-        named = [] if service.options.site else service.site_resolver.named_sites()
-        wanted = named[0] if named else None
+        wanted = service.site_resolver.default_site()
     sites = service.sites(wanted)
     if not sites:
         raise OptionError(f"sitemap_of: base_url={base_url!r} is not a site of this app; leave it out")

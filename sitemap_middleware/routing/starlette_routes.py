@@ -109,6 +109,7 @@ class _Reading:
             own_settings,
             merge_settings(own_settings, around),
             hidden=_hidden_reason(route, original),
+            defaults=_defaults(route),
             builder=None if static else partial(_paths, path, self.position.prefix, self.earlier),
         )
         self.earlier.add(path, route.path_regex)
@@ -272,6 +273,15 @@ def _hidden_reason(route: Any, original: Any) -> HiddenReason | None:
         if (dependant := getattr(route, "dependant", None)) is not None and _needs_query(dependant):
             return NEEDS_QUERY
     return None
+
+
+def _defaults(route: Any) -> dict[str, object]:
+    """The defaults of the parameters that a view of FastAPI has and the path lacks: it takes them from the query.
+
+    One may be the language of the pages without a prefix.
+    """
+    fields = getattr(getattr(route, "dependant", None), "query_params", ())
+    return {field.name: field.field_info.default for field in fields}
 
 
 def _needs_query(dependant: Any) -> bool:

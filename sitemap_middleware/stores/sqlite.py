@@ -132,6 +132,9 @@ class SQLiteStore(_SQLiteBase):
             if not self._readonly:
                 connection.execute("PRAGMA journal_mode = WAL")
                 connection.execute("PRAGMA synchronous = NORMAL")
+            elif not has_tables:  # another process is about to create them
+                connection.close()
+                return MemoryStore().connect()
             if not has_tables:
                 connection.execute(self.begin)
                 for statement in self.create_statements():
@@ -152,7 +155,7 @@ class SQLiteStore(_SQLiteBase):
                 f"the store {self.name} is a database of another program; name another file for the sitemap"
             )
         has_tables = f"page_{SCHEMA_VERSION}" in tables
-        if self._readonly and not has_tables:
+        if self._readonly and tables and not has_tables:
             raise StoreError(
                 f"the store {self.name} is of another version: install the sitemap-middleware that the app runs with"
             )

@@ -20,7 +20,7 @@ from ..support.sample_sites import listed
 from ..support.wire import DRIVERS, RequestSpec, wsgi
 
 BASE = "http://testserver"
-OF_AN_API = "it is a resource of an API, and no response has shown that it is a page"
+OF_AN_API = "it is a resource of an API, and no visit has shown yet that it is a page"
 
 
 class Items(flask_restx.Resource):

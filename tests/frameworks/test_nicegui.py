@@ -59,5 +59,5 @@ def test_pages_of_nicegui_are_listed_at_once_and_learned() -> None:
         f"[('{base}/', {{'priority': '0.9'}}), ('{base}/about', {{}})]",
         f"['{base}/', '{base}/about', '{base}/people/ann']",
         "it answered 422",
-        "it declares a response of application/json, and no response has shown that it is a page",
+        "it declares a response of application/json, and no visit has shown yet that it is a page",
     ]

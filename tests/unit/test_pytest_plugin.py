@@ -108,6 +108,14 @@ def test_the_site_is_that_of_the_options(
     assert sitemap_of(flask_app(**options), base_url=base_url).locs[0] == first
 
 
+@pytest.mark.parametrize("base_url", [None, f"{BASE}/shop"])
+def test_the_root_path_is_that_of_the_visits_or_of_base_url(base_url: str | None, sitemap_of: SitemapOf) -> None:
+    app = flask_app()
+    app.add_url_rule("/checkout", "checkout", lambda: "<h1>Pay</h1>")
+    app.test_client().get("/checkout", base_url=f"{BASE}/shop")
+    assert f"{BASE}/shop/checkout" in sitemap_of(app, base_url=base_url)
+
+
 def test_another_site_is_refused(sitemap_of: SitemapOf) -> None:
     with pytest.raises(OptionError, match=r"base_url='https://example\.org' is not a site of this app; leave it out"):
         sitemap_of(flask_app(), base_url="https://example.org")

@@ -7,8 +7,10 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import fastapi
 import flask
 import pytest
+from fastapi.responses import HTMLResponse
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,7 +21,7 @@ from sitemap_middleware.stores import base
 from ...support.documents import locs, parsed
 from ...support.sample_sites import Clock, Page, SampleSite
 from ...support.waiting import until
-from ...support.wire import BOTH, Answer, RequestSpec, wsgi
+from ...support.wire import BOTH, Answer, RequestSpec, asgi, wsgi
 
 NS = {"s": "http://www.sitemaps.org/schemas/sitemap/0.9", "x": "http://www.w3.org/1999/xhtml"}
 BASE = "https://example.com"
@@ -138,6 +140,22 @@ def test_static_and_enumerated_pages_of_one_view_are_versions() -> None:
     }
     assert {f"{BASE}/other", f"{BASE}/pt_BR/loaves/oat"} < found.keys()
     app.close()
+
+
+def test_a_default_of_a_fastapi_view_is_the_language_of_the_path_without_it() -> None:
+    app = fastapi.FastAPI()
+
+    @app.get("/about", response_class=HTMLResponse)
+    @app.get("/{lang}/about", response_class=HTMLResponse)
+    @sitemap(values=["de"], alternates="lang")
+    def about(lang: str = "en") -> str:
+        return f"<h1>{lang}"
+
+    about_us = {"en": f"{BASE}/about", "de": f"{BASE}/de/about"}
+    site = SitemapMiddleware(app, base_url=BASE, store="memory://", clock=Clock())
+    answer = asgi(site, RequestSpec("/sitemap.xml", host="example.com", scheme="https"))
+    assert sets_of(answer.body) == dict.fromkeys(about_us.values(), about_us)
+    site.close()
 
 
 def test_one_view_may_have_versions_and_the_others_none() -> None:

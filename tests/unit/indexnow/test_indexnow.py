@@ -14,6 +14,7 @@ import pytest
 
 from sitemap_middleware import OptionError
 from sitemap_middleware.cli.main import commands_for
+from sitemap_middleware.indexnow.queue import RECORD_NAME, Notice, Queue
 from sitemap_middleware.models import BaseURL
 from sitemap_middleware.stores.sqlite import MemoryStore
 
@@ -349,12 +350,17 @@ def test_the_command_status_tells_the_state(base: str, tmp_path: Path) -> None:
         indexnow_endpoint="http://127.0.0.1:9",
         store=f"sqlite:///{file}",
     )
+    assert site.app.stats()["indexnow_state"] == 1
     site.visit("/")
     printed = cli_runner().invoke(commands_for(site.app), ["status"]).stdout
     assert f"site {base}\n" in printed
     assert "  IndexNow: unverified; URLs that wait: 0" in printed
     status = json.loads(cli_runner().invoke(commands_for(site.app), ["status", "--json"]).stdout)
     assert status["sites"][0]["indexnow"] == {"state": "unverified", "pending": 0}
+    queue = Queue("key", (0, "~"), "good", notices={f"{base}/": Notice(1)})
+    site.app.service.store.save(BaseURL(base), {RECORD_NAME: queue.encoded()})
+    printed = cli_runner().invoke(commands_for(site.app), ["status"]).stdout
+    assert "  IndexNow: good; URLs that wait: 1 (each is sent every ten minutes at most)" in printed
 
 
 # What the engine answers

@@ -45,7 +45,7 @@ def reason_for(sample: SampleSite, path: str) -> str:
         (
             "/data.json",
             {},
-            "not listed: its suffix stands for application/json, and no response has shown that it is a page",
+            "not listed: its suffix stands for application/json, and no visit has shown yet that it is a page",
         ),
         ("/data.json", {"media_types": ["application/json"]}, STATIC),
         ("/map.xml", {"path": "/map.xml"}, "not listed: it is the sitemap itself"),
