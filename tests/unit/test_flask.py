@@ -138,7 +138,7 @@ def test_status_tells_the_value_of_each_option_and_where_it_comes_from(
     site.test_client().get("/a")
     site.extensions["sitemap"].flush()
     monkeypatch.setenv("SITEMAP_MAX_AGE", "60")
-    options = json.loads(run(site, "status", "--json").output)["options"]
+    options = json.loads(run(site, "status", "--json").stdout)["options"]
     assert options["base_url"] == {"value": BASE_URL, "source": 'app.config["SITEMAP_BASE_URL"]'}
     assert options["exclude"] == {"value": ["/private"], "source": "argument"}
     assert options["max_age"] == {"value": 300, "source": "default"}, "the environment was read at construction"

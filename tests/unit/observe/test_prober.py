@@ -88,7 +88,7 @@ def test_route_named_like_an_action_or_an_api_is_never_probed(protocol: str, pat
     assert sample.locs() == [f"{LOCAL}/"]
     assert pages_requested.log == ["/"]
     assert sample.app.explain(path).reason.endswith(
-        ", and no response has shown that it is a page; the option include lists it at once"
+        ", and no visit has shown yet that it is a page; the option include lists it at once"
     )
     sample.visit(path)
     assert f"{LOCAL}{path}" in sample.locs()
