@@ -107,14 +107,12 @@ class SitemapService:
         self.indexnow: IndexNow = IndexNow(
             options=options,
             store=self._guarded_store,
-            now=self._guarded_store.time,
-            site=self.site_resolver.default_site,
-            is_requested=self.site_resolver.is_requested,
-            changes=self._publisher.changes,
-            named=self.refresher.changed,
+            site_resolver=self.site_resolver,
+            robots_txt=self.robots_txt,
+            publisher=self._publisher,
+            refresher=self.refresher,
             public_locs=self._public_locs,
             ask=self._ask,
-            rules=lambda site: self.robots_txt.cached_rules(site, self._guarded_store),
             unfit_reason=self._unfit_reason,
         )
         self.sitemap_handler: SitemapHandler = SitemapHandler(

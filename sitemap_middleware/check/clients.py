@@ -12,7 +12,7 @@ from urllib.parse import unquote
 from ..adapters.app_runner import Fetch
 from ..evidence.response_headers import ResponseHeaders
 from ..evidence.response_parser import decode_body, denies_access
-from ..http.messages import DOCUMENT_SUFFIXES
+from ..http.messages import DOCUMENT_SUFFIXES, REDIRECT_STATUSES
 from ..http.robots_parser import MAX_ROBOTS_BYTES, ROBOTS_PATH, RobotsRules, decode_robots
 from ..models import Site
 from .findings import Problem
@@ -24,7 +24,6 @@ USER_AGENT: Final = f"{PRODUCT}/1.0"
 
 _UNOBSERVED: Final = ("X-Sitemap-Check-Token", "check")
 """A header as of somebody who is signed in: what an app answers a check counts as no evidence of its pages."""
-_REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _SITEMAP_LINE: Final = re.compile(r"^[ \t]*sitemap[ \t]*:[ \t]*(\S+)", re.IGNORECASE | re.MULTILINE)
 
 
@@ -81,7 +80,7 @@ async def follow(url: str, send: Callable[[str], Awaitable[Response]]) -> Respon
     while len(redirects) <= MAX_REDIRECTS:
         response = await send(url)
         target = response.header("location")
-        if response.status not in _REDIRECTS or not target:
+        if response.status not in REDIRECT_STATUSES or not target:
             return replace(response, redirects=redirects)
         redirects.append(url)
         url = resolved(url, target).partition("#")[0]

@@ -126,15 +126,8 @@ def _codes(texts: Iterable[str]) -> set[str]:
     "it does not exist.",
 )
 @click.option("--write-baseline", is_flag=True, help="Report all findings, and replace the FILE of --baseline by them.")
-@click.option(
-    "--format",
-    "output_format",
-    type=click.Choice(["text", "json", "sarif"]),
-    default="text",
-    show_default=True,
-    help="Print text, JSON, or SARIF 2.1.0.",
-)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: a list with one object for each message.")
+@click.option("--format", "other_format", type=click.Choice(["sarif"]), help="Print SARIF 2.1.0, for code scanning.")
 @terminal.html_option
 @click.option(
     "--explain",
@@ -156,8 +149,8 @@ def check(
     pages: str | None,
     baseline: Path | None,
     write_baseline: bool,
-    output_format: str,
     as_json: bool,
+    other_format: str | None,
     html: Path | None,
     **options: Any,
 ) -> None:
@@ -178,8 +171,8 @@ def check(
 
     URLs, and the pages of a FILE, need the extra check.
     """
-    if as_json and output_format not in ("text", "json"):
-        raise CommandError(f"--json and --format {output_format} exclude each other: leave one of them out")
+    if as_json and other_format:
+        raise CommandError(f"--json and --format {other_format} exclude each other: leave one of them out")
     if write_baseline and baseline is None:
         raise CommandError("--write-baseline needs --baseline FILE: that is what it writes")
     mode = Pages(pages) if pages else Pages.SAMPLE if _path_of_documents(app) is None else Pages.NONE
@@ -207,24 +200,24 @@ def check(
         print_notes([f"{text}: {len(unread):,}, such as {unread[0]}"])
     if result.known_findings:
         print_notes([f"findings left out, because {baseline} names them: {result.known_findings:,}"])
-    _print("json" if as_json else output_format, result, limit)
+    if as_json:
+        click.echo(json_of(result))
+    elif other_format:
+        click.echo(as_sarif(result, __version__))
+    else:
+        _print(result, limit)
     worst = [*Severity][: [*Severity].index(Severity(fail_on)) + 1]
     counts = result.by_severity()
     sys.exit(1 if any(counts[severity] for severity in worst) else 0)
 
 
-def _print(output_format: str, result: Run, limit: int) -> None:
-    """Print what was found."""
-    if output_format == "json":
-        click.echo(json_of(result))
-    elif output_format == "sarif":
-        click.echo(as_sarif(result, __version__))
-    else:
-        out = console()
-        for line, severity in text_lines(result, merge_equal=limit > 0):
-            print_line(out, line, _STYLES[severity])
-        print_line(out, summary(result))
-        print_notes([f"{number:,} more of {code}; --limit 0 prints all" for code, number in result.omitted().items()])
+def _print(result: Run, limit: int) -> None:
+    """Print what was found, as text."""
+    out = console()
+    for line, severity in text_lines(result, merge_equal=limit > 0):
+        print_line(out, line, _STYLES[severity])
+    print_line(out, summary(result))
+    print_notes([f"{number:,} more of {code}; --limit 0 prints all" for code, number in result.omitted().items()])
 
 
 def _lines(baseline: Path) -> dict[str, None]:

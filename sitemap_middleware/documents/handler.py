@@ -207,8 +207,41 @@ class SitemapHandler:
         return error_response(request.method, 404, self.reasons.reason(site, table)) if is_root or is_feed else None
 
     def _response(self, document: Document, request: Request, media_type: str = "application/xml") -> Response:
-        now, max_age, tag = self.options.clock(), self.options.max_age, self.options.cache_tag
-        return document_response(document, request, now, max_age, tag, media_type=media_type)
+        """The response to a GET or HEAD for a document. CDNs purge it by the `cache_tag`.
+
+        A document that is dated later than now, as it replaced another in that one's second, has no Last-Modified until
+        then.
+        """
+        sent = dict(request.headers)
+        as_gzip = accepts_gzip(sent.get("accept-encoding", ""))
+        tag = f"{document.etag}-gzip" if as_gzip else document.etag
+        since = document.since if document.since <= self.options.clock() else None
+        fields = [
+            ("ETag", f'"{tag}"'),
+            ("Cache-Control", f"public, max-age={self.options.max_age}"),
+            ("Vary", "Accept-Encoding"),
+            *COMMON_HEADERS,
+        ]
+        if (cache_tag := self.options.cache_tag) is not None:  # Cloudflare and Google read the first, Fastly the second
+            fields += [("Cache-Tag", cache_tag), ("Surrogate-Key", cache_tag)]
+        if since is not None:
+            fields.append(("Last-Modified", formatdate(since, usegmt=True)))
+        if not is_resource_modified(
+            http_if_none_match=sent.get("if-none-match"),
+            http_if_modified_since=sent.get("if-modified-since"),
+            etag=tag,
+            last_modified=None if since is None else datetime.fromtimestamp(since, UTC),
+        ):
+            return Response(304, fields)
+        size = document.gzipped_size if as_gzip else document.size
+        if as_gzip:
+            fields.append(("Content-Encoding", "gzip"))
+        fields += [("Content-Type", f"{media_type}; charset=utf-8"), ("Content-Length", str(size))]
+        if request.method == "HEAD":
+            return Response(200, fields)
+        if as_gzip:
+            return Response(200, fields, document.gzipped)
+        return Response(200, fields, gzip.decompress(document.gzipped))
 
     def _key_file(self, request: Request) -> Response | None:
         self.buffer.ensure_thread()  # it learns of a key that another worker makes later
@@ -306,54 +339,6 @@ class SitemapHandler:
         if request.is_of_test:
             marks = replace(marks, everything=token_bytes(8))
         return rules, marks
-
-
-def document_response(
-    document: Document,
-    request: Request,
-    now: float,
-    max_age: int,
-    cache_tag: str | None,
-    *,
-    media_type: str,
-) -> Response:
-    """The response to a GET or HEAD for a document, which clients may cache for `max_age` seconds.
-
-    CDNs purge it by the `cache_tag`: Cloudflare and Google read `Cache-Tag`, Fastly reads `Surrogate-Key`.
-
-    A document that is dated later than `now`, in POSIX seconds, as it replaced another in that one's second, has no
-    Last-Modified until then.
-    """
-    sent = dict(request.headers)
-    as_gzip = accepts_gzip(sent.get("accept-encoding", ""))
-    tag = f"{document.etag}-gzip" if as_gzip else document.etag
-    since = document.since if document.since <= now else None
-    fields = [
-        ("ETag", f'"{tag}"'),
-        ("Cache-Control", f"public, max-age={max_age}"),
-        ("Vary", "Accept-Encoding"),
-        *COMMON_HEADERS,
-    ]
-    if cache_tag is not None:
-        fields += [("Cache-Tag", cache_tag), ("Surrogate-Key", cache_tag)]
-    if since is not None:
-        fields.append(("Last-Modified", formatdate(since, usegmt=True)))
-    if not is_resource_modified(
-        http_if_none_match=sent.get("if-none-match"),
-        http_if_modified_since=sent.get("if-modified-since"),
-        etag=tag,
-        last_modified=None if since is None else datetime.fromtimestamp(since, UTC),
-    ):
-        return Response(304, fields)
-    size = document.gzipped_size if as_gzip else document.size
-    if as_gzip:
-        fields.append(("Content-Encoding", "gzip"))
-    fields += [("Content-Type", f"{media_type}; charset=utf-8"), ("Content-Length", str(size))]
-    if request.method == "HEAD":
-        return Response(200, fields)
-    if as_gzip:
-        return Response(200, fields, document.gzipped)
-    return Response(200, fields, gzip.decompress(document.gzipped))
 
 
 def accepts_gzip(accept_encoding: str) -> bool:

@@ -19,7 +19,7 @@ from ..http.urls import quote_path
 from ..listing.candidates import SiteSnapshot, decode_path
 from ..listing.entries import EntryBuilder
 from ..listing.provider_items import as_values_error
-from ..listing.site_signals_cache import Parts
+from ..listing.site_signals_cache import MAX_CACHED_SITES, Parts
 from ..models import Site
 from ..observe.refresh_marks import RefreshMarks
 from ..options.table import Options
@@ -33,9 +33,6 @@ from .no_sitemap_reasons import BeingGenerated, Unavailable
 from .rendered_parts import ASK_AGAIN_SECONDS, MissingXMLError, Part, PartSource, gone_source, part_sources
 from .site_sitemap import SiteSitemap
 from .xml import Document
-
-MAX_SITES: Final = 64
-"""Sites whose documents are kept in memory at one time."""
 
 FRESH_SECONDS: Final = 1.0
 """Seconds for which documents are served without reading the store."""
@@ -93,7 +90,7 @@ class Publisher:
         if sitemap is None:
             new = SiteSitemap(self.store, site.base_url, self.options.path, self._clock)
             sitemap = self._sites.setdefault(site.base_url, new)
-            while len(self._sites) > MAX_SITES:
+            while len(self._sites) > MAX_CACHED_SITES:
                 self._sites.popitem(last=False)
         return sitemap
 

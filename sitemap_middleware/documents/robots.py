@@ -14,6 +14,7 @@ from ..exceptions import StoreError
 from ..http.messages import (
     PROBE_GRACE_SECONDS,
     PROBE_TIMEOUT_SECONDS,
+    REDIRECT_STATUSES,
     WRONG_HOST_STATUSES,
     Request,
     Response,
@@ -32,15 +33,13 @@ from ..http.robots_parser import (
 )
 from ..http.site_urls import redirect_target
 from ..http.urls import quote_path
+from ..listing.site_signals_cache import MAX_CACHED_SITES
 from ..models import Site
 from ..options.table import Options
 from ..routing.route_table import AppRoutes
 from ..stores.base import Store
 from ..util import BoundedCache, WarnOnce, log
 from .no_sitemap_reasons import Unavailable
-
-MAX_CACHED_SITES: Final = 64
-"""Sites whose rules are cached."""
 
 RETRY_SECONDS: Final = 30
 """Seconds after which a robots.txt that failed is requested again."""
@@ -52,7 +51,6 @@ _RECORD_NAME: Final = "robots"
 """The name of the rules in the store: a line with the time at which they were read, in POSIX seconds, and the text."""
 
 _ABSENT_STATUSES: Final = frozenset({404, 410})
-_REDIRECT_STATUSES: Final = frozenset({301, 302, 303, 307, 308})
 _SERVER_ERROR_CLASS: Final = 5
 _FAILED_STATUSES: Final = WRONG_HOST_STATUSES | {429}
 """They say nothing of the rules: the app may refuse the Host, or more requests."""
@@ -138,7 +136,7 @@ class RobotsTxt:
             failure = "the app fails, or does not answer in time"
         elif answer.status in _FAILED_STATUSES or answer.status // 100 == _SERVER_ERROR_CLASS:
             failure = f"status {answer.status}"
-        elif answer.status in _REDIRECT_STATUSES and _is_within(site, answer):
+        elif answer.status in REDIRECT_STATUSES and _is_within(site, answer):
             failure = "it redirects to itself"
         elif answer.status == 200 and file is None:
             failure = "its compression is unknown"
@@ -177,7 +175,7 @@ class RobotsTxt:
         path = ROBOTS_PATH
         for _ in range(MAX_REDIRECTS + 1):
             answer = self._fetch(site, request, path)
-            if answer is None or answer.status not in _REDIRECT_STATUSES:
+            if answer is None or answer.status not in REDIRECT_STATUSES:
                 return answer
             target = ResponseHeaders(answer.headers).get_last("location")
             followed = redirect_target(site, path, target)

@@ -14,7 +14,6 @@ from .dates import w3c_from_timestamp
 from .observations import (
     CANONICAL_REFUSAL,
     HTML_TYPES,
-    INDEXABLE_TYPES,
     NOINDEX_HEADER_REFUSAL,
     NOINDEX_META_REFUSAL,
     refusal_kind,
@@ -40,7 +39,7 @@ _NOINDEX_REFUSALS: Final = frozenset({NOINDEX_HEADER_REFUSAL, NOINDEX_META_REFUS
 _EXPIRED: Final = Verdict(False, "its unavailable_after has passed")
 
 
-def page_verdict(page: Page, media_types: Collection[str] = INDEXABLE_TYPES, now: int = 0) -> Verdict:
+def page_verdict(page: Page, media_types: Collection[str], now: int) -> Verdict:
     """Whether the latest evidence of a page lets it be listed at `now`, in POSIX seconds.
 
     Search engines drop a page that answers with an error, says noindex, or names another page as canonical (RFC 6596).

@@ -58,6 +58,7 @@ pages either from gunicorn's default worker."""
 PROBE_GRACE_SECONDS: Final = 1.0
 """Seconds beyond these times for an app that was cancelled to stop. Then its request counts as hanging."""
 
+REDIRECT_STATUSES: Final = frozenset({301, 302, 303, 307, 308})
 WRONG_HOST_STATUSES: Final = frozenset({400, 421})
 """Statuses of an app that refuses the Host of the request."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from http.client import HTTPException
@@ -19,14 +19,17 @@ from typing import Any, Final, NamedTuple
 from urllib.error import HTTPError
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
-from ..documents.changes import Change, PublicLocs
+from ..documents.changes import PublicLocs
+from ..documents.publisher import Publisher
+from ..documents.robots import RobotsTxt
 from ..exceptions import StoreError
 from ..http.messages import PROBE_USER_AGENT, retry_after_seconds
-from ..http.robots_parser import RobotsRules
 from ..http.site_urls import loc_of
 from ..http.urls import quote_path
 from ..models import Site
+from ..observe.refresh_marks import Refresher
 from ..options.table import Options
+from ..routing.site_resolver import SiteResolver
 from ..stores.breaker import GuardedStore
 from ..util import FaultLog, ForkSafeLock, WarnOnce, begin, log, run_in_background
 from .queue import RECORD_NAME, STATES, Queue, decoded_queue
@@ -110,19 +113,13 @@ class IndexNow:
 
     options: Options
     store: GuardedStore
-    now: Callable[[], int]
-    """The clock of all workers."""
-    site: Callable[[], Site]
-    is_requested: Callable[[], bool]
-    """Whether the site was requested: before, its root path may be unknown."""
-    changes: Callable[[Site, float], list[Change]]
-    """Those of the sitemap that count, if it was to be up to date at a time."""
-    named: Callable[[], Mapping[str, float]]
-    """The decoded paths that the app named lately, by `changed`, and when."""
+    site_resolver: SiteResolver
+    robots_txt: RobotsTxt
+    publisher: Publisher
+    refresher: Refresher
     public_locs: PublicLocs
     ask: Callable[[Site, Iterable[str]], object]
     """Has decoded paths requested."""
-    rules: Callable[[Site], RobotsRules]
     unfit_reason: Callable[[], str | None]
     """Why nothing is to be sent from where the app runs; None if nothing speaks against it."""
 
@@ -159,7 +156,7 @@ class IndexNow:
 
     def key_file(self, site: Site, path: str) -> str | None:
         """The key, if it is this path's; None for any other. It may block. Raises `StoreError`."""
-        if site.base_url != self.site().base_url:
+        if site.base_url != self.site_resolver.default_site().base_url:
             return None
         if self._option_key is None and self._key is None:
             self._key = ""  # strangers may ask for any number of keys: once is enough, however slow the store is
@@ -191,12 +188,12 @@ class IndexNow:
 
     def _run(self) -> None:
         try:
-            site = self.site()
+            site = self.site_resolver.default_site()
             reason = self._off_reason(site)
             if reason is not None:
                 self._warn_once("off", "IndexNow is off: %s", reason)
                 self.state = 0
-            elif self.is_requested() and self._has_turn(site):
+            elif self.site_resolver.is_requested() and self._has_turn(site):  # else its root path may be unknown
                 try:
                     self._work(site)
                 finally:
@@ -217,7 +214,7 @@ class IndexNow:
         reason = "the site is on this machine" if site.loopback else self.unfit_reason()
         if reason is not None:
             return f"{reason}; indexnow_endpoint names an engine to try it with"
-        is_allowed = self.rules(site).allows(f"{site.base_url}/")
+        is_allowed = self.robots_txt.cached_rules(site, self.store).allows(f"{site.base_url}/")
         return None if is_allowed else "robots.txt, or the option robots, keeps crawlers from the home page"
 
     def _has_turn(self, site: Site) -> bool:
@@ -234,10 +231,10 @@ class IndexNow:
                 'IndexNow refuses the key for ever, so nothing is sent: give a new one, such as indexnow="%s"',
                 token_hex(16),
             )
-        elif not queue.is_paused(self.now()) and (queue.state != "unverified" or self._verify(site, queue)):
+        elif not queue.is_paused(self.store.time()) and (queue.state != "unverified" or self._verify(site, queue)):
             self._look(site, queue)
             for _ in range(MAX_REQUESTS):
-                urls = queue.due(self.now()) if self._has_turn(site) else []
+                urls = queue.due(self.store.time()) if self._has_turn(site) else []
                 if not urls or not self._send(site, queue, urls):
                     break
         self._show(queue)
@@ -255,7 +252,7 @@ class IndexNow:
                     url,
                     f"status {answer.status}" if answer.status else answer.body.decode(errors="replace"),
                 )
-                queue.pause(self.now())
+                queue.pause(self.store.time())
                 break
         else:
             queue.state = "verifying"
@@ -267,13 +264,13 @@ class IndexNow:
 
         What the app names is requested from it, too, and is told once it has answered.
         """
-        now, before, named = self.now(), queue.looked_at, self.named()
+        now, before, named = self.store.time(), queue.looked_at, self.refresher.changed()
         if not 0 <= now - before < LOOK_SECONDS or max(named.values(), default=0) >= before:
             queue.looked_at = now
             url = f"{site.base_url}{quote_path(self.options.path)}?{token_hex(8)}"  # no cache has that
             if request(url, "HEAD").status != 200:  # not every proxy passes it on
                 request(url)
-        queue.add_changes(self.changes(site, queue.looked_at), now)
+        queue.add_changes(self.publisher.changes(site, queue.looked_at), now)
         paths = {loc: path for path in named if (loc := loc_of(site, quote_path(path) or ""))}
         waiting = {loc: named[path] for loc, path in paths.items() if queue.is_news(loc, named[path])}
         for loc in self.public_locs(site, waiting, True):
@@ -288,7 +285,7 @@ class IndexNow:
 
     def _send(self, site: Site, queue: Queue, urls: list[str]) -> bool:
         """Send some URLs, if everyone may hear of them now; whether further ones may be sent now."""
-        now, most = self.now(), queue.notices[urls[0]].most
+        now, most = self.store.time(), queue.notices[urls[0]].most
         notices = {url: queue.notices[url] for url in urls}  # what is only named may be anything until its page is seen
         since = {url: notice.at if notice.is_named else None for url, notice in notices.items()}
         public = self.public_locs(site, since, True)
@@ -328,7 +325,7 @@ class IndexNow:
 
     def _load(self, site: Site) -> Queue:
         record = self._record = self.store.load(site.base_url, [RECORD_NAME]).get(RECORD_NAME)
-        queue = decoded_queue(record, self.now())
+        queue = decoded_queue(record, self.store.time())
         is_served = self._may_be_key(queue.key)
         if not is_served:
             queue.renew(self._option_key or token_hex(16))

@@ -34,6 +34,7 @@ LEARNING_INTERVAL_SECONDS: Final = 60 * 60
 """How long the signals of a large site are used."""
 
 MAX_CACHED_SITES: Final = 64
+"""Sites of which signals, rules or documents are kept in memory at one time."""
 
 Parts = Mapping[int, PartState]
 """The parts of a site, as `Store.parts` returns them."""

@@ -17,7 +17,7 @@ CLEANUP_INTERVAL_SECONDS: Final = 60 * 60
 """Seconds between two deletions of a site's pages."""
 
 MAX_SITES: Final = 2000
-"""Sites whose last cleanup is remembered."""
+"""Sites whose last cleanup, and whose own Host's last request, are remembered."""
 
 
 class Cleaner:

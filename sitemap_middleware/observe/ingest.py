@@ -35,12 +35,9 @@ from ..routing.site_resolver import SiteResolver
 from ..stores.base import UNLIMITED, Store
 from ..stores.breaker import GuardedStore
 from ..util import BoundedCache, WarnOnce, in_pieces
-from .cleanup import Cleaner
+from .cleanup import MAX_SITES, Cleaner
 from .prober import CHECKS, Prober
 from .tracker import Tracker
-
-MAX_SITES: Final = 2000
-"""Sites whose own Host was requested lately."""
 
 OWN_HOST_WINDOW_SECONDS: Final = 60 * 60
 """Seconds for which a request for the site's own Host outweighs those for foreign ones."""

@@ -13,7 +13,7 @@ from starlette.responses import HTMLResponse
 from starlette.routing import Mount, Route
 
 from sitemap_middleware import SitemapMiddleware
-from sitemap_middleware.documents.publisher import MAX_SITES
+from sitemap_middleware.listing.site_signals_cache import MAX_CACHED_SITES
 from sitemap_middleware.models import StoreKey
 from sitemap_middleware.routing import site_resolver
 from sitemap_middleware.stores.sqlite import MemoryStore, SQLiteStore
@@ -28,9 +28,9 @@ from ..support.wire import BOTH, RequestSpec, asgi, wsgi
 @BOTH
 def test_sites_in_memory_are_limited(protocol: str) -> None:
     sample = SampleSite(protocol, {"/": Page()}, allowed_hosts=".example.com")
-    for number in range(MAX_SITES + 5):
+    for number in range(MAX_CACHED_SITES + 5):
         assert sample.locs(host=f"s{number}.example.com") == [f"http://s{number}.example.com/"]
-    assert sample.app.stats()["listed"] == MAX_SITES
+    assert sample.app.stats()["listed"] == MAX_CACHED_SITES
 
 
 @BOTH

@@ -51,20 +51,14 @@ class Clock:
         self.now += seconds
 
 
-class SampleSite:
-    """A site of one protocol, wrapped, with its driver and its clock."""
+class SiteOf:
+    """An app, wrapped, with the driver of its protocol and its clock."""
 
-    def __init__(
-        self, protocol: str, pages: dict[str, Page], *, marks: dict[str, Any] | None = None, **options: Any
-    ) -> None:
-        self.protocol = protocol
-        self.pages = pages
+    def __init__(self, app: Any, **options: Any) -> None:
         self.clock = options.setdefault("clock", Clock())
-        options.setdefault("store", "memory://")
-        options.setdefault("verify", False)
-        make = flask_app if protocol == "wsgi" else starlette_app
-        self.bare = make(pages, marks or {})
-        self.app = SitemapMiddleware(self.bare, **options)
+        self.bare = app
+        self.app = SitemapMiddleware(app, **{"store": "memory://", "verify": False, **options})
+        self.protocol = "asgi" if inspect.iscoroutinefunction(type(self.app).__call__) else "wsgi"
         base_url = options.get("base_url")
         self._host = urlsplit(base_url).netloc if isinstance(base_url, str) else "testserver"
         """The site's own, under which its pages are requested unless a test names another."""
@@ -79,6 +73,9 @@ class SampleSite:
             self.request(path)
         self.app.flush()
 
+    def listed(self) -> list[str]:
+        return listed(self.app)
+
     def locs(self, **changes: Any) -> list[str]:
         answer = self.request("/sitemap.xml", **changes)
         return locs(answer.body) if answer.status == 200 else []
@@ -86,6 +83,25 @@ class SampleSite:
     def entries(self, **changes: Any) -> dict[str, dict[str, str]]:
         answer = self.request("/sitemap.xml", **changes)
         return entries(answer.body) if answer.status == 200 else {}
+
+
+class SampleSite(SiteOf):
+    """A site of one protocol, whose pages answer what a test has them answer."""
+
+    def __init__(
+        self, protocol: str, pages: dict[str, Page], *, marks: dict[str, Any] | None = None, **options: Any
+    ) -> None:
+        self.pages = pages
+        super().__init__((flask_app if protocol == "wsgi" else starlette_app)(pages, marks or {}), **options)
+
+
+def plain_flask(*paths: str, **config: Any) -> flask.Flask:
+    """An app that says "a page" at each path."""
+    app = flask.Flask("site", static_folder=None)
+    app.config.update(config)
+    for path in paths:
+        app.add_url_rule(path, path.replace(".", "-"), lambda **_: "a page")
+    return app
 
 
 def flask_app(pages: dict[str, Page], marks: dict[str, Any]) -> flask.Flask:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import Any
 
 import flask
@@ -15,12 +14,12 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Mount, Route, Router
 from werkzeug.middleware.dispatcher import DispatcherMiddleware
 
-from sitemap_middleware import SitemapMiddleware, sitemap
+from sitemap_middleware import sitemap
 
 from .documents import entries
-from .sample_sites import Clock
+from .sample_sites import SiteOf
 from .stores import all_pages
-from .wire import DRIVERS, Answer, RequestSpec
+from .wire import Answer
 
 LOCAL = "http://testserver"
 NOW = 1_750_000_000
@@ -84,15 +83,7 @@ def on_rules(*rules: tuple[str, Any, dict[str, Any]], **options: Any) -> flask.F
     return app
 
 
-class ValuesSite:
-    def __init__(self, app: Any, **options: Any) -> None:
-        self.clock = options.setdefault("clock", Clock(NOW))
-        self.app = SitemapMiddleware(app, **{"verify": False, "store": "memory://", **options})
-        self.protocol = "asgi" if inspect.iscoroutinefunction(type(self.app).__call__) else "wsgi"
-
-    def request(self, path: str, **changes: Any) -> Answer:
-        return DRIVERS[self.protocol](self.app, RequestSpec(path, **changes))
-
+class ValuesSite(SiteOf):
     def sitemap(self, **changes: Any) -> Answer:
         return self.request("/sitemap.xml", **changes)
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,15 +22,12 @@ from sitemap_middleware.flask import Sitemap
 
 from ..support.command_line import RUNNER_OPTIONS
 from ..support.documents import locs
+from ..support.sample_sites import plain_flask
 
 BASE_URL = "https://example.com"
 
 
-def flask_app(name: str = "site", **config: Any) -> flask.Flask:
-    app = flask.Flask(name, static_folder=None)
-    app.config.update(config)
-    app.add_url_rule("/a", "a", lambda: "a page")
-    return app
+flask_app = partial(plain_flask, "/a")
 
 
 def listed(app: flask.Flask, **environ: Any) -> list[str]:

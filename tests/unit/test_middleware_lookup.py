@@ -23,19 +23,14 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 from sitemap_middleware import MiddlewareLookupError, SitemapError, SitemapMiddleware
 
 from ..support.documents import locs
+from ..support.sample_sites import plain_flask
 from ..support.wire import DRIVERS, RequestSpec
 
 BASE_URL = "https://example.com"
 
 
-def flask_app() -> flask.Flask:
-    app = flask.Flask("site", static_folder=None)
-    app.add_url_rule("/a", "a", lambda: "a page")
-    return app
-
-
 def flask_site() -> flask.Flask:
-    app = flask_app()
+    app = plain_flask("/a")
     app.wsgi_app = SitemapMiddleware(app.wsgi_app, base_url=BASE_URL)
     return app
 
@@ -80,10 +75,10 @@ def in_a_mount() -> Starlette:
 
 
 SITES: dict[str, Callable[[], Any]] = {
-    "the middleware itself": lambda: SitemapMiddleware(flask_app()),
+    "the middleware itself": lambda: SitemapMiddleware(plain_flask("/a")),
     "around a Flask app": flask_site,
     "in ProxyFix": behind_proxy,
-    "mounted in a dispatcher": lambda: DispatcherMiddleware(flask_app(), {"/other": flask_site()}),
+    "mounted in a dispatcher": lambda: DispatcherMiddleware(plain_flask("/a"), {"/other": flask_site()}),
     "around a Quart app": quart_site,
     "add_middleware of Starlette": starlette_site,
     "add_middleware of FastAPI": fastapi_site,
@@ -135,10 +130,10 @@ def test_an_app_is_not_given_the_middleware_of_a_mounted_one() -> None:
 @pytest.mark.parametrize(
     "app",
     [
-        flask_app(),
+        plain_flask("/a"),
         starlette_app(),
         Starlette(routes=[Mount("/sub", starlette_app())]),
-        DispatcherMiddleware(flask_app(), {"/x": flask_app()}),
+        DispatcherMiddleware(plain_flask("/a"), {"/x": plain_flask("/a")}),
         object(),
         None,
         starlette_app(middleware=[Middleware(functools.partial(CORSMiddleware))]),

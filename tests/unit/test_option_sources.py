@@ -5,10 +5,10 @@ from __future__ import annotations
 import inspect
 import logging
 import threading
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import flask
 import pytest
 from django.core.handlers.asgi import ASGIHandler
 from django.core.handlers.wsgi import WSGIHandler
@@ -24,7 +24,7 @@ from sitemap_middleware.options.sources import Setting, variable_name
 from ..frameworks.apps import django_site
 from ..support.django_project import use
 from ..support.documents import locs
-from ..support.sample_sites import Page, SampleSite
+from ..support.sample_sites import Page, SampleSite, plain_flask
 from ..support.wire import BOTH, DRIVERS, RequestSpec
 
 PATHS = ("/", "/a", "/b", "/kind/<any(x, y):kind>")
@@ -59,12 +59,7 @@ TEXTS: dict[str, tuple[str, Any]] = {
 """A text for every option that has an environment variable, and the value that it stands for."""
 
 
-def flask_app(**config: Any) -> flask.Flask:
-    app = flask.Flask("site", static_folder=None)
-    app.config.update(config)
-    for path in PATHS:
-        app.add_url_rule(path, path, lambda **_: "a page")
-    return app
+flask_app = partial(plain_flask, *PATHS)
 
 
 def setting(name: str, app: Any = None, **options: Any) -> Setting:

@@ -17,7 +17,7 @@ from sitemap_middleware.middleware import SitemapOptions
 from sitemap_middleware.options.table import OPTIONS
 
 from ..support.documents import locs
-from ..support.sample_sites import Page, SampleSite
+from ..support.sample_sites import Page, SampleSite, plain_flask
 from ..support.wire import RequestSpec, wsgi
 
 ROOT = Path(__file__).parents[2]
@@ -29,15 +29,8 @@ def test_editors_are_told_of_every_option() -> None:
     assert [name for name in OPTIONS if f"\n        {name}:" not in docstring] == []
 
 
-def flask_app(*paths: str) -> flask.Flask:
-    app = flask.Flask("site", static_folder=None)
-    for number, path in enumerate(paths or ("/",)):
-        app.add_url_rule(path, str(number), lambda **_: "a page")
-    return app
-
-
 def wrapped(app: Any = None, **options: Any) -> Any:
-    return SitemapMiddleware(app or flask_app(), **{"store": "memory://", **options})
+    return SitemapMiddleware(app or plain_flask("/"), **{"store": "memory://", **options})
 
 
 def listed(app: Any = None, host: str = "testserver", root: str = "", **options: Any) -> list[str]:

@@ -11,11 +11,8 @@ from hypothesis import strategies as st
 
 from sitemap_middleware.evidence.dates import w3c_from_timestamp
 from sitemap_middleware.evidence.lastmod import lastmod
-from sitemap_middleware.evidence.merge import (
-    is_worth_writing,
-    merge,
-)
-from sitemap_middleware.evidence.observations import MAX_DELAY_SECONDS, Observation, at_merge
+from sitemap_middleware.evidence.merge import is_worth_writing, merge
+from sitemap_middleware.evidence.observations import INDEXABLE_TYPES, MAX_DELAY_SECONDS, Observation, at_merge
 from sitemap_middleware.evidence.page_verdict import page_verdict
 from sitemap_middleware.evidence.site_signals import site_signals
 from sitemap_middleware.evidence.value_history import GENERATED_DATE_SECONDS, VOLATILE, is_credible
@@ -47,7 +44,7 @@ def page_of(*observations: Observation) -> Page:
 
 
 def is_listed(*observations: Observation) -> bool:
-    return page_verdict(page_of(*observations), now=NOW).listed
+    return page_verdict(page_of(*observations), INDEXABLE_TYPES, NOW).listed
 
 
 # Which observation decides
@@ -96,13 +93,13 @@ def test_a_page_is_never_listed_against_its_last_evidence(
     page = page_of(*history)
     forbids = last.status != 200 or last.media_type != "text/html" or last.refusal
     if forbids or (last.expires_at is not None and last.expires_at <= now):
-        assert not page_verdict(page, now=now).listed
+        assert not page_verdict(page, INDEXABLE_TYPES, now).listed
 
 
 def test_what_html_said_stands_until_it_is_read_again() -> None:
     noindex = good(digest=1, refusal=NOINDEX, expires_at=NOW + DAY)
     page = page_of(noindex, good(NOW + HOUR))
-    assert page_verdict(page).reason == NOINDEX
+    assert page_verdict(page, INDEXABLE_TYPES, NOW).reason == NOINDEX
     assert page.expires_at == NOW + DAY
     assert page_of(noindex, answer(NOW + HOUR, 404), good(NOW + DAY)).refusal == NOINDEX
     compressed = good(NOW + DAY, unread_reason="is compressed")

@@ -30,15 +30,8 @@ from sitemap_middleware.routing.framework_detection import is_debug
 
 from ...support import django_project as _settings  # noqa: F401 (configures Django)
 from ...support.documents import locs
-from ...support.sample_sites import Clock, listed
-from ...support.wire import DRIVERS, Answer, RequestSpec
-
-
-def flask_app(*paths: str) -> flask.Flask:
-    app = flask.Flask("site", static_folder=None)
-    for number, path in enumerate(paths):
-        app.add_url_rule(path, str(number), lambda **_: "a page of flask")
-    return app
+from ...support.sample_sites import Clock, SiteOf, plain_flask
+from ...support.wire import DRIVERS, RequestSpec
 
 
 def fastapi_app(*paths: str) -> FastAPI:
@@ -53,26 +46,6 @@ def starlette_app(*paths: str) -> Starlette:
         return HTMLResponse("a page of starlette")
 
     return Starlette(routes=[Route(path, page) for path in paths])
-
-
-class Site:
-    """A wrapped app, asked by the protocol it speaks."""
-
-    def __init__(self, protocol: str, app: Any, **options: Any) -> None:
-        self.protocol = protocol
-        self.wrapped = SitemapMiddleware(app, store="memory://", **({"verify": False} | options))
-
-    def get(self, path: str, **more: Any) -> Answer:
-        return DRIVERS[self.protocol](self.wrapped, RequestSpec(path, **more))
-
-    def visit(self, *paths: str) -> Site:
-        for path in paths:
-            self.get(path)
-        self.wrapped.flush()
-        return self
-
-    def listed(self) -> list[str]:
-        return listed(self.wrapped)
 
 
 def starlettes_own(app: Any) -> Any:
@@ -112,18 +85,18 @@ BRIDGES = pytest.mark.parametrize(
 )
 def test_flask_in_fastapi(bridge: Any, mount: str, expected: list[str]) -> None:
     app = fastapi_app("/zoo")
-    app.mount(mount, bridge(flask_app("/", "/a", "/b/<c>")))
-    site = Site("asgi", app)
+    app.mount(mount, bridge(plain_flask("/", "/a", "/b/<c>")))
+    site = SiteOf(app)
     assert site.listed() == expected
 
 
 def test_what_a_mount_hides_is_not_listed() -> None:
-    inner, outer = flask_app("/a"), fastapi_app("/before")
+    inner, outer = plain_flask("/a"), fastapi_app("/before")
     outer.mount("/f", a2wsgi.WSGIMiddleware(inner))
     outer.get("/f/a", response_class=HTMLResponse)(lambda: HTMLResponse("never reached"))
     outer.get("/f/b", response_class=HTMLResponse)(lambda: HTMLResponse("never reached"))
-    site = Site("asgi", outer)
-    assert site.get("/f/b").status == 404
+    site = SiteOf(outer)
+    assert site.request("/f/b").status == 404
     assert site.listed() == ["/before", "/f/a"]
 
 
@@ -131,25 +104,25 @@ def test_what_a_mount_hides_is_not_listed() -> None:
 
 
 def test_fastapi_in_flask(to_wsgi: Any) -> None:
-    app = flask_app("/", "/a")
+    app = plain_flask("/", "/a")
     app.wsgi_app = DispatcherMiddleware(app.wsgi_app, {"/zoo": to_wsgi(fastapi_app("/", "/b", "/c/{d}"))})
-    inside = Site("wsgi", app.wsgi_app)
+    inside = SiteOf(app.wsgi_app)
     assert inside.listed() == ["/", "/a", "/zoo/", "/zoo/b"]
-    assert inside.get("/zoo/b").text == "a page of fastapi"
-    assert Site("wsgi", app).listed() == inside.listed()
+    assert inside.request("/zoo/b").text == "a page of fastapi"
+    assert SiteOf(app).listed() == inside.listed()
 
 
 def test_several_apps_by_path() -> None:
     app = DispatcherMiddleware(
-        flask_app("/", "/blog", "/blog/never", "/blogs"),
-        {"/blog": flask_app("/", "/a", "/en/never"), "/blog/en": flask_app("/", "/b"), "/unknown": bare_wsgi},
+        plain_flask("/", "/blog", "/blog/never", "/blogs"),
+        {"/blog": plain_flask("/", "/a", "/en/never"), "/blog/en": plain_flask("/", "/b"), "/unknown": bare_wsgi},
     )
-    assert Site("wsgi", app).listed() == ["/", "/blog/", "/blog/a", "/blog/en/", "/blog/en/b", "/blogs"]
+    assert SiteOf(app).listed() == ["/", "/blog/", "/blog/a", "/blog/en/", "/blog/en/b", "/blogs"]
 
 
 def test_behind_werkzeugs_proxy_fix_the_prefix_stands_once() -> None:
     app = ProxyFix(
-        SitemapMiddleware(flask_app("/", "/a"), allowed_hosts=["localhost"], store="memory://", verify=False),
+        SitemapMiddleware(plain_flask("/", "/a"), allowed_hosts=["localhost"], store="memory://", verify=False),
         x_proto=1,
         x_host=1,
         x_prefix=1,
@@ -208,16 +181,17 @@ async def with_option(scope: Any, receive: Any, send: Any, *, option: str = "", 
     ],
 )
 def test_an_app_of_no_known_framework_is_what_its_traffic_proves(protocol: str, app: Any) -> None:
-    site = Site(protocol, app, include=("/about", "/missing"), learn="/posts/<slug>")
+    site = SiteOf(app, include=("/about", "/missing"), learn="/posts/<slug>")
     assert site.listed() == ["/about", "/missing"]
     site.visit("/", "/about", "/missing", "/posts/a", "/posts/b", "/posts/none", "/keys/c")
     assert site.listed() == ["/about", "/posts/a", "/posts/b"]
 
 
 def test_unknown_framework_without_patterns_has_no_sitemap_and_says_why() -> None:
-    site = Site("wsgi", bare_wsgi).visit("/", "/about")
-    assert site.get("/sitemap.xml").status == 404
-    assert "no static route of this path, and no pattern" in site.wrapped.explain("/about").reason
+    site = SiteOf(bare_wsgi)
+    site.visit("/", "/about")
+    assert site.request("/sitemap.xml").status == 404
+    assert "no static route of this path, and no pattern" in site.app.explain("/about").reason
 
 
 @pytest.mark.parametrize(
@@ -243,18 +217,21 @@ def hidden(app: Any) -> Any:
     return wsgi if isinstance(app, flask.Flask) else asgi
 
 
-@pytest.mark.parametrize(("protocol", "make"), [("wsgi", flask_app), ("asgi", fastapi_app), ("asgi", starlette_app)])
+@pytest.mark.parametrize(("protocol", "make"), [("wsgi", plain_flask), ("asgi", fastapi_app), ("asgi", starlette_app)])
 def test_an_app_that_cannot_be_found_is_named_by_routes(protocol: str, make: Any) -> None:
     app = make("/", "/a")
-    assert Site(protocol, hidden(app)).listed() == []
-    assert Site(protocol, hidden(app), routes=app).visit("/a").listed() == ["/", "/a"]
+    assert SiteOf(hidden(app)).listed() == []
+    site = SiteOf(hidden(app), routes=app)
+    site.visit("/a")
+    assert site.listed() == ["/", "/a"]
 
 
 @pytest.mark.parametrize(
-    "routes", [flask_app("/a").wsgi_app, GZipMiddleware(starlette_app("/a")), Router([Mount("", starlette_app("/a"))])]
+    "routes",
+    [plain_flask("/a").wsgi_app, GZipMiddleware(starlette_app("/a")), Router([Mount("", starlette_app("/a"))])],
 )
 def test_routes_may_be_anything_that_leads_to_an_app(routes: Any) -> None:
-    assert Site("asgi", bare_asgi, routes=routes).listed() == ["/a"]
+    assert SiteOf(bare_asgi, routes=routes).listed() == ["/a"]
 
 
 # Apps that change
@@ -277,7 +254,7 @@ def test_the_routes_of_a_large_app_are_read_at_most_every_ten_seconds() -> None:
 
 @pytest.mark.parametrize("debug", [True, False])
 def test_the_debug_flag_of_each_framework(monkeypatch: pytest.MonkeyPatch, *, debug: bool) -> None:
-    app = flask_app()
+    app = plain_flask()
     app.debug = debug
     monkeypatch.setattr(settings, "DEBUG", debug)
     monkeypatch.setattr(bottle, "DEBUG", debug)
