@@ -144,7 +144,8 @@ class SitemapMiddleware:
         routed_app = app if routes is None else _checked_routes(routes)
         config, config_place = _framework_config(routed_app)
         settings = collect_settings(OPTIONS, options, config, os.environ, config_place)
-        checked = validate_options(settings, _declared_root(routed_app, config))
+        declared_root = config.get("APPLICATION_ROOT") or framework_detection.root_path(routed_app) or ""
+        checked = validate_options(settings, str(declared_root))
         warn_of_unknown_keys(OPTIONS, config, os.environ, config_place)
         self.app: Any = app
         self._original_attributes = {
@@ -307,11 +308,6 @@ def _framework_config(app: Any) -> tuple[Mapping[Any, Any], str]:
         return sitemap_settings(), "settings.{}"
     config = getattr(framework, "config", None)
     return config if isinstance(config, dict) else {}, CONFIG_PLACE
-
-
-def _declared_root(app: Any, config: Mapping[Any, Any]) -> str:
-    """The root path that the app or its configuration declares."""
-    return str(config.get("APPLICATION_ROOT") or framework_detection.root_path(app) or "")
 
 
 def _make_store(setting: Setting, app: Any) -> Store:

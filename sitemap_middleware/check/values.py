@@ -11,11 +11,10 @@ from typing import Final, NamedTuple
 from urllib.parse import SplitResult, parse_qsl, quote, unquote, urljoin, urlsplit
 
 from ..evidence.dates import CLOCK_SKEW_SECONDS, EARLIEST_DATE_SECONDS, SECONDS_PER_DAY
-from ..http.urls import MAX_LOC_CHARS, ascii_host, bare_host, normal_host
+from ..http.urls import DEFAULT_PORTS, MAX_LOC_CHARS, ascii_host, bare_host, normal_host
 from ..protocol.value_checks import CHANGEFREQS
 from .findings import Problem, quoted
 
-_DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 _ABSOLUTE: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 _OTHER_SCHEME: Final = re.compile(r"(?:about|blob|data|javascript|mailto|sms|tel|urn):", re.IGNORECASE)
 _BLANK: Final = re.compile(r"[\s\u200b\ufeff]")
@@ -114,7 +113,7 @@ def _refusal(url: str) -> Problem | None:
     absolute = _ABSOLUTE.match(url)
     if absolute is None and not _OTHER_SCHEME.match(url):
         return "loc-relative", f"{quoted(url)} is not an absolute URL"
-    if absolute is None or absolute[1].lower() not in _DEFAULT_PORTS:
+    if absolute is None or absolute[1].lower() not in DEFAULT_PORTS:
         return "loc-scheme", f"{quoted(url)} is not of http or https"
     return None
 
@@ -122,7 +121,7 @@ def _refusal(url: str) -> Problem | None:
 def _authority_problems(url: str, parts: SplitResult) -> Iterator[Problem]:
     if "@" in parts.netloc:
         yield "loc-credentials", "the URL has a user name or password before its host"
-    if parts.port == _DEFAULT_PORTS[parts.scheme]:
+    if parts.port == DEFAULT_PORTS[parts.scheme]:
         yield "loc-default-port", f"the port :{parts.port} is the default one of {parts.scheme}"
     host = parts.netloc.rpartition("@")[2]
     if host != host.lower() or not url.startswith(parts.scheme):

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final, NamedTuple
 
+from ..evidence.page_verdict import GONE_STATUSES
 from ..evidence.response_headers import ResponseHeaders
 from ..evidence.response_parser import decode_body
 from ..exceptions import StoreError
@@ -50,7 +51,6 @@ MAX_REDIRECTS: Final = 5
 _RECORD_NAME: Final = "robots"
 """The name of the rules in the store: a line with the time at which they were read, in POSIX seconds, and the text."""
 
-_ABSENT_STATUSES: Final = frozenset({404, 410})
 _SERVER_ERROR_CLASS: Final = 5
 _FAILED_STATUSES: Final = WRONG_HOST_STATUSES | {429}
 """They say nothing of the rules: the app may refuse the Host, or more requests."""
@@ -225,7 +225,7 @@ class RobotsTxt:
             if is_robots(decode_robots(file), media_type):
                 extended = with_sitemap(file, media_type, loc)
                 return None if extended is None or not has_sitemap() else with_body(request.method, answer, extended)
-        is_absent = answer.status in _ABSENT_STATUSES
+        is_absent = answer.status in GONE_STATUSES
         if not is_absent and self._known(site, request, now).has_file:
             return None  # it has no body, or is so for this visitor alone
         if not has_sitemap():

@@ -15,7 +15,7 @@ from typing import Final
 from ..models import Page
 from .dates import timestamp_of_w3c
 from .images_and_versions import common_images
-from .template_changes import FOREVER, TemplateChanges
+from .template_changes import FOREVER, Period, TemplateChanges
 from .value_history import History, is_generated
 
 DEPLOYMENT_RULES: Final = ((60, 0.2), (5 * 60, 0.5))
@@ -29,9 +29,6 @@ MIN_DEPLOYED_PAGES: Final = 3
 
 INSTALLATION_SECONDS: Final = 60
 """How far the dates of a package's files may be from the time of its installation."""
-
-Period = tuple[int, int]
-"""A first and a last time, in POSIX seconds."""
 
 PageDates = tuple[Collection[int], int]
 """The dates of a page, and when one of them was last seen."""

@@ -262,10 +262,6 @@ def _priority(setting: Setting) -> float | Literal["auto"]:
     return "auto" if setting.value == "auto" else validate_priority(setting.value, setting.place)
 
 
-def _changefreq(setting: Setting) -> Changefreq | Literal["auto"]:
-    return validate_changefreq(setting.value, setting.place)
-
-
 def _flag(setting: Setting, other: str = "") -> bool:
     """The value of an option that is true or false, or this `other` value, which the error names."""
     if isinstance(setting.value, bool):
@@ -382,7 +378,7 @@ OPTIONS: Final[Mapping[str, Option]] = {
         Option("list_unseen", True, "flag", _flag),
         Option("verify", True, "flag", _flag),
         Option("priority", None, "decimal", _priority),
-        Option("changefreq", None, "text", _changefreq),
+        Option("changefreq", None, "text", lambda setting: validate_changefreq(setting.value, setting.place)),
         Option("robots", True, "flag", _robots),
         Option("max_age", 300, "number", partial(_number, "seconds", 0)),
         Option(

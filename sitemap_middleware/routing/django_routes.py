@@ -44,7 +44,7 @@ def read_routes(_app: Any, position: Position) -> Iterator[Route]:
             view_settings = merge_settings(view_settings, section.static_settings.get(view.template, NO_SETTINGS))
         yield position.route(
             view.template,
-            _name(view.callback),
+            endpoint_name(getattr(view.callback, "view_class", view.callback)),
             view_settings,
             hidden=_hidden_reason(view.callback),
             internal=_ADMIN if view.is_admin else _tool_reason(view.callback),
@@ -86,10 +86,6 @@ def sitemap_settings() -> dict[str, Any]:
     if found.get("SITEMAP_AUTHORIZE") == "staff":
         found["SITEMAP_AUTHORIZE"] = "sitemap_middleware.django.middleware.is_staff"
     return found
-
-
-def _name(callback: Any) -> str:
-    return endpoint_name(getattr(callback, "view_class", callback))
 
 
 def _answers_get(callback: Any) -> bool:

@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 from django.conf import settings
 from django.contrib.sites.shortcuts import get_current_site
-from django.urls import ResolverMatch, get_script_prefix, set_script_prefix
+from django.urls import get_script_prefix, set_script_prefix
 from django.utils import timezone, translation
 from django.utils.module_loading import import_string
 
@@ -72,7 +72,8 @@ class SitemapSection:
                 for url in sitemap.get_urls(page=number, site=site, protocol="https"):
                     location = urlsplit(url["location"])
                     path = unquote(location.path)
-                    match = None if location.query else _match(path)
+                    language = translation.get_language_from_path(path) or default_language()
+                    match = None if location.query else resolve(path, language)
                     view_settings = settings_of(match.func) if match else RouteSettings()
                     if view_settings.exclude or view_settings.values:
                         continue
@@ -146,10 +147,6 @@ def _imported(value: Any) -> Any:
         return import_string(value) if isinstance(value, str) else value
     except ImportError as error:
         raise ImportError(f"{SETTING} names {value!r}, which cannot be imported: {error}") from error
-
-
-def _match(path: str) -> ResolverMatch | None:
-    return resolve(path, translation.get_language_from_path(path) or default_language())
 
 
 def _fields(url: Mapping[str, Any], view_settings: RouteSettings) -> dict[str, Any]:
