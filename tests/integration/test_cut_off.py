@@ -13,23 +13,17 @@ from starlette.responses import HTMLResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from sitemap_middleware import SitemapMiddleware
-
-from ..support.documents import locs
-from ..support.sample_sites import Clock
-from ..support.wire import DRIVERS, RequestSpec
-
-BASE = "https://x.example"
+from ..support.sample_sites import SiteOf
+from ..support.wire import BOTH
 
 
-class Site:
+class Site(SiteOf):
     """A site with a page that streams, and fails when it is told to."""
 
+    answers = "good"
+
     def __init__(self, protocol: str) -> None:
-        self.protocol, self.clock, self.answers = protocol, Clock(), "good"
-        options: dict[str, Any] = {"base_url": BASE, "store": "memory://", "verify": False, "robots": False}
-        app = self._flask() if protocol == "wsgi" else self._starlette()
-        self.app = SitemapMiddleware(app, clock=self.clock, max_age=0, **options)
+        super().__init__(self._flask() if protocol == "wsgi" else self._starlette(), robots=False, max_age=0)
 
     def _parts(self) -> Iterator[bytes]:
         yield b"<!doctype html><p>It begins"
@@ -59,10 +53,7 @@ class Site:
 
         return Starlette(routes=[Route("/", page)])
 
-    def request(self, path: str) -> Any:
-        return DRIVERS[self.protocol](self.app, RequestSpec(path, host="x.example", scheme="https"))
-
-    def visit(self, answers: str) -> None:
+    def answer(self, answers: str) -> None:
         self.answers = answers
         if answers == "fails":
             with pytest.raises(RuntimeError, match="in the middle"):
@@ -72,12 +63,8 @@ class Site:
         self.app.flush()
         self.clock.pass_(5)
 
-    def listed(self) -> bool:
-        answer = self.request("/sitemap.xml")
-        return answer.status == 200 and locs(answer.body) == [f"{BASE}/"]
 
-
-@pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
+@BOTH
 @pytest.mark.parametrize(
     ("visits", "listed"),
     [
@@ -91,13 +78,13 @@ class Site:
 def test_a_response_that_fails_after_its_headers_shows_no_page(protocol: str, visits: str, *, listed: bool) -> None:
     site = Site(protocol)
     for answers in visits.split():
-        site.visit(answers)
-    assert site.listed() is listed
+        site.answer(answers)
+    assert site.listed() == ["/"] * listed
 
 
-@pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
+@BOTH
 def test_what_fails_from_the_first_visit_on_is_not_known(protocol: str) -> None:
     site = Site(protocol)
     for _ in range(3):
-        site.visit("fails")
+        site.answer("fails")
     assert site.app.explain("/").page is None

@@ -12,7 +12,7 @@ import pytest
 from sitemap_middleware import Entry, OptionError, SitemapMiddleware, sitemap
 
 from ..support.documents import parsed
-from ..support.sample_sites import Clock
+from ..support.sample_sites import Clock, SiteOf
 from ..support.waiting import until
 from ..support.wire import RequestSpec, wsgi
 
@@ -28,7 +28,7 @@ THINGS = {
 }
 
 
-class Site:
+class Site(SiteOf):
     """A site whose pages a test writes and rewrites. Robots.txt forbids /private."""
 
     def __init__(self, pages: dict[str, str], **options: Any) -> None:
@@ -39,9 +39,7 @@ class Site:
         app.add_url_rule(
             "/robots.txt", "robots", lambda: ("User-agent: *\nDisallow: /private", {"content-type": "text/plain"})
         )
-        self.clock = Clock()
-        options = {"verify": False, **options}
-        self.app = SitemapMiddleware(app, base_url=BASE, store="memory://", clock=self.clock, **options)
+        super().__init__(app, base_url=BASE, **options)
 
     def answer(self, path: str) -> Any:
         return self.pages[path] or ("gone", 410)
@@ -50,13 +48,11 @@ class Site:
         """Have each page read, so many times."""
         for _ in range(times):
             self.clock.pass_(2 * 60 * 60)
-            for path in self.pages:
-                wsgi(self.app, RequestSpec(path, host="example.com"))
-            self.app.flush()
+            self.visit(*self.pages)
 
     def said(self) -> dict[str, list[str]]:
         """The images of each page, and its versions."""
-        answer = wsgi(self.app, RequestSpec("/sitemap.xml", host="example.com"))
+        answer = self.request("/sitemap.xml")
         parsed(answer.body)
         lines = [line for line in answer.text.splitlines() if line.startswith("<url>")]
         return {

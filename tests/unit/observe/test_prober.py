@@ -22,10 +22,10 @@ from sitemap_middleware.observe import prober
 from sitemap_middleware.observe.prober import CHECKS, RETRY_SECONDS, ROUND_INTERVAL_SECONDS
 from sitemap_middleware.stores.sqlite import MemoryStore
 
-from ...support.documents import entries, locs
-from ...support.sample_sites import Clock, Page, SampleSite
+from ...support.documents import locs
+from ...support.sample_sites import Clock, Page, SampleSite, SiteOf
 from ...support.waiting import join_threads
-from ...support.wire import BOTH, DRIVERS, RequestSpec, asgi, asgi_async, wsgi
+from ...support.wire import BOTH, DRIVERS, RequestSpec, asgi_async, wsgi
 
 LOCAL = "http://testserver"
 
@@ -314,23 +314,15 @@ def test_a_row_of_403_is_a_limiters_if_the_app_answers_others(allowed: int, wind
 # Pages whose content is new
 
 
-class Site:
+class Site(SiteOf):
     """A site of one learned route, whose pages say what the test has them say."""
 
     def __init__(self, protocol: str, **options: Any) -> None:
-        self.protocol = protocol
-        self.clock = Clock()
         self.says: Any = lambda _: "The first content"
         self.refuses = 500
         self.asked: list[str] = []
-        self.app = SitemapMiddleware(
-            self._flask() if protocol == "wsgi" else self._starlette(),
-            store="memory://",
-            clock=self.clock,
-            robots=False,
-            max_age=0,
-            **{"verify": True, "learn": "/<slug>" if protocol == "wsgi" else "/{slug}"} | options,
-        )
+        app = self._flask() if protocol == "wsgi" else self._starlette()
+        super().__init__(app, **{"verify": True, "learn": "/{slug}", "robots": False, "max_age": 0} | options)
         self.app.service.prober.wait = lambda seconds, *_: self.clock.pass_(seconds)  # type: ignore[method-assign]
 
     def _answer(self, slug: str) -> tuple[str, int]:
@@ -369,8 +361,7 @@ class Site:
             await asyncio.to_thread(join_threads, "sitemap-background")
 
     def lastmod(self, path: str) -> str | None:
-        answer = (wsgi if self.protocol == "wsgi" else asgi)(self.app, RequestSpec("/sitemap.xml"))
-        return entries(answer.body)[f"{LOCAL}{path}"].get("lastmod")
+        return self.entries()[f"{LOCAL}{path}"].get("lastmod")
 
 
 @BOTH

@@ -11,9 +11,8 @@ import pytest
 from sitemap_middleware.report.request_handler import ReportRequest
 
 from ...support.sample_sites import Page, SampleSite
-from ...support.wire import DRIVERS, Answer, RequestSpec
+from ...support.wire import BOTH, DRIVERS, Answer, RequestSpec
 
-PROTOCOLS = ("wsgi", "asgi")
 REPORT = "/internal/report"
 
 
@@ -31,7 +30,7 @@ def from_app(sample: SampleSite, path: str = REPORT, **more: Any) -> Answer:
     return DRIVERS[sample.protocol](sample.bare, RequestSpec(path, **more))
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@BOTH
 class TestWithoutAuthorize:
     def test_it_is_shown_in_debug_mode_on_this_machine(self, protocol: str) -> None:
         answer = request(site(protocol, debug=True))
@@ -85,7 +84,7 @@ class TestWithoutAuthorize:
         assert request(sample, method=method).status == from_app(sample, method=method).status
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@BOTH
 class TestAuthorize:
     def test_it_alone_decides(self, protocol: str) -> None:
         def allow(request: ReportRequest) -> bool:
@@ -163,7 +162,7 @@ def test_a_wsgi_app_refuses_what_it_cannot_await(authorize: Any, caplog: pytest.
     assert caplog.text.count("which a WSGI app cannot await; give a plain function") == 1
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@BOTH
 def test_a_route_of_the_app_at_its_path_wins_with_one_warning(protocol: str, caplog: pytest.LogCaptureFixture) -> None:
     sample = SampleSite(protocol, {REPORT: Page()}, report=REPORT, authorize=lambda _: True)
     assert b"A page." in request(sample).body
@@ -172,7 +171,7 @@ def test_a_route_of_the_app_at_its_path_wins_with_one_warning(protocol: str, cap
     assert request(sample, f"{REPORT}/pages").status == 200
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@BOTH
 def test_its_path_is_never_listed_nor_observed(protocol: str) -> None:
     sample = SampleSite(protocol, {REPORT: Page(), f"{REPORT}/pages": Page(), "/": Page()}, report=REPORT, robots=False)
     sample.visit("/", REPORT, f"{REPORT}/pages")
@@ -181,7 +180,7 @@ def test_its_path_is_never_listed_nor_observed(protocol: str) -> None:
     assert sample.app.explain(f"{REPORT}/pages").reason == "it is the sitemap's report"
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@BOTH
 def test_every_response_is_neither_stored_nor_indexed(protocol: str) -> None:
     sample = site(protocol, debug=True)
     for path in (REPORT, f"{REPORT}/", f"{REPORT}/pages", f"{REPORT}/none", f"{REPORT}/style.css"):
@@ -206,7 +205,7 @@ def status_from(protocol: str, server: Any, client: Any, version: str) -> int:
     return DRIVERS[protocol](wsgi if protocol == "wsgi" else asgi, RequestSpec(REPORT, host="localhost")).status
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@BOTH
 @pytest.mark.parametrize(
     ("server", "client", "version", "status"),
     [
