@@ -1,6 +1,6 @@
 """`python3 tests`: make an environment from `uv.lock` and run every check. Needs Python 3.11 or newer and nothing else.
 
-Other arguments are passed to pytest: `python3 tests tests/unit/test_hosts.py -x`, `python3 tests --long`. The
+Other arguments are passed to pytest: `python3 tests tests/unit/routing/test_hosts.py -x`, `python3 tests --long`. The
 environments are in `.venv-tests/` at the top of the repository.
 """
 

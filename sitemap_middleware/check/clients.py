@@ -16,7 +16,7 @@ from ..http.messages import DOCUMENT_SUFFIXES, REDIRECT_STATUSES
 from ..http.robots_parser import MAX_ROBOTS_BYTES, ROBOTS_PATH, RobotsRules, decode_robots
 from ..models import Site
 from .findings import Problem
-from .values import resolved
+from .url_elements import resolved
 
 MAX_REDIRECTS: Final = 10
 PRODUCT: Final = "sitemap-middleware-check"

@@ -16,7 +16,7 @@ from .extensions import LINK, NEWS, check_extensions, check_versions
 from .findings import Problem, quoted
 from .reader import GZIP_MAGIC, Element, Unreadable, XmlReader, pieces_of
 from .run_state import HINTS, ListedDocument, ListedUrl, Run
-from .values import (
+from .url_elements import (
     MAX_HINT_CHARS,
     CheckedLastmod,
     CheckedLoc,

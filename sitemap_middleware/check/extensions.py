@@ -14,7 +14,7 @@ from ..protocol.extensions import MAX_CHARS, MAX_DURATION_SECONDS, MAX_IMAGES, M
 from ..protocol.language_codes import X_DEFAULT, hreflang_fault, is_news_language, words
 from .findings import Problem, quoted
 from .reader import Element
-from .values import CheckedLoc, check_lastmod, check_loc
+from .url_elements import CheckedLoc, check_lastmod, check_loc
 
 IMAGE, VIDEO, NEWS, XHTML = (NAMESPACES[prefix] for prefix in ("image", "video", "news", "xhtml"))
 

@@ -17,7 +17,7 @@ from ..http.robots_parser import MAX_ROBOTS_BYTES
 from .clients import Client, Failure, Response, Robots
 from .findings import Problem, quoted, shortened
 from .run_state import ListedUrl, Run
-from .values import check_lastmod, check_loc, resolved
+from .url_elements import check_lastmod, check_loc, resolved
 
 _MAX_LINKS: Final = 5_000
 """Links of a page that are read from its beginning, and from its end."""

@@ -14,9 +14,9 @@ from ..listing.evaluated_urls import EvaluatedUrl
 from .clients import Client
 from .findings import RULES, Finding, Problem, Severity
 from .pages import PageChecks, check_site_robots
-from .run_state import ListedDocument, Pages, Run, Settings
+from .run_state import CheckSettings, ListedDocument, Pages, Run
 from .sources import ClientSource, FileSource
-from .values import check_loc, without_credentials
+from .url_elements import check_loc, without_credentials
 
 CONCURRENT_DOCUMENTS: Final = 4
 CONCURRENT_PAGES: Final = 8
@@ -28,7 +28,7 @@ OnProgress = Callable[[int, int | None], None]
 
 async def check_sitemap(
     source: FileSource | ClientSource,
-    settings: Settings,
+    settings: CheckSettings,
     *,
     client: Client | None = None,
     known: Callable[[list[str]], Iterable[EvaluatedUrl]] | None = None,
@@ -94,12 +94,12 @@ def sitemap_urls(target: str) -> list[str]:
         from .web_client import WebClient  # needs httpx
 
         async with WebClient(target) as client:
-            return await check_sitemap(ClientSource(name, client, time.time()), Settings())
+            return await check_sitemap(ClientSource(name, client, time.time()), CheckSettings())
 
     name, is_url = without_credentials(target), target.lower().startswith(("http://", "https://"))
     if not is_url and not Path(target).exists():
         raise SitemapError(f"no such file: {target}; give a URL with http:// or https://, a file or a folder")
-    result = asyncio.run(of_web() if is_url else check_sitemap(FileSource(Path(target)), Settings()))
+    result = asyncio.run(of_web() if is_url else check_sitemap(FileSource(Path(target)), CheckSettings()))
     if not result.is_complete:
         found = [
             finding for finding in reversed(result.findings) if finding.rule.family in ("fetch", "xml", "documents")

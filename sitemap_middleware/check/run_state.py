@@ -12,7 +12,7 @@ from typing import Final
 from zlib import crc32
 
 from .findings import RULES, Finding, Problem, Severity, finding_key, shortened
-from .values import CheckedLastmod, check_lastmod
+from .url_elements import CheckedLastmod, check_lastmod
 
 DEFAULT_LIMIT: Final = 100
 DEFAULT_MAX_DOCUMENTS: Final = 5_000
@@ -79,7 +79,7 @@ class Pages(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class CheckSettings:
     """What a run checks, and how much of it."""
 
     ignored: Collection[str] = ()
@@ -100,7 +100,7 @@ class Run:
     """The moment by which a date is in the future, in POSIX seconds."""
     request_time: float | None
     """When the first document was requested. None if the documents are files."""
-    settings: Settings
+    settings: CheckSettings
 
     def __post_init__(self) -> None:
         self.findings: list[Finding] = []

@@ -15,7 +15,7 @@ from .document import Document, check_index_date
 from .findings import Problem, quoted
 from .reader import MAX_BYTES
 from .run_state import ListedDocument, Run
-from .values import resolved
+from .url_elements import resolved
 
 BROWSER: Final = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 

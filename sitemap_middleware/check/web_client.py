@@ -23,7 +23,7 @@ import httpx
 from ..http.messages import retry_after_seconds
 from ..http.robots_parser import MAX_ROBOTS_BYTES, ROBOTS_PATH
 from .clients import USER_AGENT, Failure, Response, Robots, follow
-from .values import check_loc, is_local
+from .url_elements import check_loc, is_local
 
 PAUSE_SECONDS: Final = 0.1
 MAX_PAUSE_SECONDS: Final = 10.0

@@ -20,9 +20,9 @@ from ..check.findings import FAMILIES, RULES, Severity, shortened
 from ..check.output import as_json as json_of
 from ..check.output import as_sarif, by_rule, summary, text_lines
 from ..check.run_check import check_sitemap
-from ..check.run_state import DEFAULT_LIMIT, DEFAULT_MAX_DOCUMENTS, SAMPLE_PAGES, Pages, Run, Settings
+from ..check.run_state import DEFAULT_LIMIT, DEFAULT_MAX_DOCUMENTS, SAMPLE_PAGES, CheckSettings, Pages, Run
 from ..check.sources import ClientSource, FileSource
-from ..check.values import check_loc, without_credentials
+from ..check.url_elements import check_loc, without_credentials
 from ..http.site_urls import parse_base_url
 from ..listing.evaluated_urls import EvaluatedUrl
 from ..stores.default import only_existing_files
@@ -178,7 +178,7 @@ def check(
     mode = Pages(pages) if pages else Pages.SAMPLE if _path_of_documents(app) is None else Pages.NONE
     earlier = None if baseline is None else {} if write_baseline else _lines(baseline)
     ignored = _codes(ignore) | ({*RULES} - _codes(select) if select else set())
-    settings = Settings(ignored, limit, max_documents, mode, earlier)
+    settings = CheckSettings(ignored, limit, max_documents, mode, earlier)
     with (
         reporting_errors(),
         progress("documents and pages") as update,

@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..check.run_check import sitemap_urls
-from ..check.values import without_credentials
+from ..check.url_elements import without_credentials
 from ..crawler_logs.crawl_report import CrawlReport, crawl_report
 from ..crawler_logs.crawlers import Identities
 from ..http.site_urls import parse_base_url

@@ -22,9 +22,9 @@ RUN = """
 import asyncio, json, resource, sys
 from pathlib import Path
 from sitemap_middleware.check.sources import FileSource
-from sitemap_middleware.check.run_state import Settings
+from sitemap_middleware.check.run_state import CheckSettings
 from sitemap_middleware.check.run_check import check_sitemap
-result = asyncio.run(check_sitemap(FileSource(Path(sys.argv[1])), Settings()))
+result = asyncio.run(check_sitemap(FileSource(Path(sys.argv[1])), CheckSettings()))
 codes = sorted({finding.code for finding in result.findings})
 print(json.dumps([resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, codes, len(result.findings)]))
 """

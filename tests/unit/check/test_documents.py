@@ -10,7 +10,7 @@ import pytest
 
 from sitemap_middleware.check import run_state
 from sitemap_middleware.check.run_check import check_sitemap
-from sitemap_middleware.check.run_state import Settings
+from sitemap_middleware.check.run_state import CheckSettings
 from sitemap_middleware.check.sources import FileSource
 from sitemap_middleware.exceptions import SitemapError
 
@@ -113,13 +113,15 @@ def test_document_gives_its_codes(name: str, is_compressed: bool, tmp_path: Path
     body = content.encode() if isinstance(content, str) else content
     file = tmp_path / "sitemap.xml"
     file.write_bytes(gzip.compress(body) + b"\0\0" if is_compressed else body)
-    findings = check(file, "https://example.com/sitemap.xml", Settings({"index-file-missing", "hreflang-not-listed"}))
+    findings = check(
+        file, "https://example.com/sitemap.xml", CheckSettings({"index-file-missing", "hreflang-not-listed"})
+    )
     assert [finding.code for finding in findings] == codes
 
 
 def codes_of(file: Path, body: bytes) -> list[str]:
     file.write_bytes(body)
-    return [finding.code for finding in check(file, None, Settings())]
+    return [finding.code for finding in check(file, None, CheckSettings())]
 
 
 @pytest.mark.parametrize(
@@ -144,7 +146,7 @@ def test_mistakes_between_two_pieces_are_recognised(wrong: bytes, code: str, tmp
 
 def test_report_shortens_what_is_long(tmp_path: Path) -> None:
     (tmp_path / "sitemap.txt").write_text(f"https://example.com/\n/{'a' * 5_000}\n")
-    (finding,) = check(tmp_path / "sitemap.txt", None, Settings())
+    (finding,) = check(tmp_path / "sitemap.txt", None, CheckSettings())
     assert (finding.code, len(finding.url), len(finding.text) <= 500) == ("loc-too-long", 500, True)
 
 
@@ -152,14 +154,14 @@ def test_urls_beyond_the_memory_of_a_run_are_not_read(tmp_path: Path, monkeypatc
     monkeypatch.setattr(run_state, "MAX_KEPT_BYTES", 1_000)
     for name in "abcdef":
         (tmp_path / f"{name}.xml").write_text(urlset(*(f"https://example.com/{name}/{number}" for number in range(3))))
-    result = asyncio.run(check_sitemap(FileSource(tmp_path), Settings()))
+    result = asyncio.run(check_sitemap(FileSource(tmp_path), CheckSettings()))
     assert (len(result.urls), result.is_complete) == (3, False)
     assert [finding.text for finding in result.findings] == ["the sitemap has 6 documents, and 1 were checked"]
 
 
 def test_file_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(SitemapError, match="cannot be read"):
-        asyncio.run(check_sitemap(FileSource(tmp_path / "missing.xml"), Settings()))
+        asyncio.run(check_sitemap(FileSource(tmp_path / "missing.xml"), CheckSettings()))
 
 
 @pytest.mark.parametrize("name", ["%00", "a" * 300, "circle", "%F0%9F.xml"], ids=["null", "long", "circle", "bytes"])
@@ -190,7 +192,7 @@ TEXTS = {
 def test_message_says_what_is_wrong_in_the_file(name: str, tmp_path: Path) -> None:
     content, text = TEXTS[name]
     (tmp_path / "sitemap.xml").write_text(content, "utf-8")
-    found = check(tmp_path / "sitemap.xml", "https://example.com/sitemap.xml", Settings())
+    found = check(tmp_path / "sitemap.xml", "https://example.com/sitemap.xml", CheckSettings())
     assert [finding.text for finding in found] == [text]
 
 
@@ -202,7 +204,7 @@ def dated(start: int, many: int, date: str) -> str:
 
 
 def found_in(folder: Path) -> list[tuple[str, str, str]]:
-    found = asyncio.run(check_sitemap(FileSource(folder), Settings())).findings
+    found = asyncio.run(check_sitemap(FileSource(folder), CheckSettings())).findings
     return [(finding.code, Path(finding.document).name, finding.text) for finding in found]
 
 
@@ -218,9 +220,9 @@ def test_values_that_are_nearly_all_equal_are_told_of_a_document_or_of_all(tmp_p
 @pytest.mark.parametrize("code", ["lastmod-index-older", "index-file-missing"])
 def test_folder_is_checked_like_its_index(code: str) -> None:
     folder = FAULTY / code
-    assert [(found.code, found.document) for found in check(folder, "https://example.com/", Settings())] == [
+    assert [(found.code, found.document) for found in check(folder, "https://example.com/", CheckSettings())] == [
         (found.code, found.document)
-        for found in check(folder / "sitemap.xml", "https://example.com/sitemap.xml", Settings())
+        for found in check(folder / "sitemap.xml", "https://example.com/sitemap.xml", CheckSettings())
     ]
 
 

@@ -10,7 +10,7 @@ import pytest
 from sitemap_middleware.check.findings import FAMILIES
 from sitemap_middleware.check.output import summary
 from sitemap_middleware.check.run_check import check_coverage
-from sitemap_middleware.check.run_state import SAMPLE_PAGES, Pages, Run, Settings
+from sitemap_middleware.check.run_state import SAMPLE_PAGES, CheckSettings, Pages, Run
 from sitemap_middleware.listing.evaluated_urls import EvaluatedUrl
 
 from .web_site import NAMESPACE, Reply, WebSite, check_url, codes, served, urlset, xml
@@ -44,7 +44,7 @@ def list_pages(site: WebSite, *paths: str, lastmod: str = "2025-06-01") -> None:
 
 
 def check(site: WebSite, pages: Pages = Pages.ALL, **options: Any) -> Run:
-    return check_url(f"{site.origin}{PATH}", Settings(pages=pages), with_pages=True, now=NOW, **options)
+    return check_url(f"{site.origin}{PATH}", CheckSettings(pages=pages), with_pages=True, now=NOW, **options)
 
 
 def page(reply: Reply) -> Callable[[WebSite], None]:

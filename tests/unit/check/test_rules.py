@@ -14,7 +14,7 @@ import pytest
 
 from sitemap_middleware.check.findings import RULES, Finding, Severity
 from sitemap_middleware.check.run_check import check_sitemap
-from sitemap_middleware.check.run_state import Settings
+from sitemap_middleware.check.run_state import CheckSettings
 from sitemap_middleware.check.sources import FileSource
 
 from .web_site import NAMESPACE, index, urlset
@@ -62,7 +62,7 @@ ELSEWHERE = {code for code in RULES if code.startswith(("coverage-", "fetch-", "
 """Rules that need a server or an app: `test_web_source`, `test_pages` and `test_coverage` test them."""
 
 
-def check(file: Path, location: str | None, settings: Settings, now: float = NOW) -> list[Finding]:
+def check(file: Path, location: str | None, settings: CheckSettings, now: float = NOW) -> list[Finding]:
     source = FileSource(file, location)
     source.request_time = now
     return asyncio.run(check_sitemap(source, settings, clock=lambda: now)).findings
@@ -79,7 +79,7 @@ def test_faulty_sitemap_gives_exactly_its_code(code: str, tmp_path: Path) -> Non
         file = FAULTY / f"{code}.xml"
         file = file if file.exists() else FAULTY / code / "sitemap.xml"
     ignored = {"index-file-missing", "index-not-all-read"} if code in MADE else ()
-    settings = Settings(ignored, max_documents=5)
+    settings = CheckSettings(ignored, max_documents=5)
     findings = check(file, LOCATIONS.get(code, "https://example.com/sitemap.xml"), settings)
     assert {finding.code for finding in findings} == {code}
     assert {finding.rule.severity for finding in findings} == {RULES[code].severity}
@@ -114,5 +114,5 @@ FIRST = {
 def test_good_sitemap_gives_neither_error_nor_warning(origin: str) -> None:
     site = "http://xn--bckerei-5wa.example" if origin == "prefixed" else "https://bakery.example"
     name = FIRST.get(origin, "sitemap.xml")
-    findings = check(GOOD / origin / name, f"{site}/{name}", Settings())
+    findings = check(GOOD / origin / name, f"{site}/{name}", CheckSettings())
     assert [finding for finding in findings if finding.rule.severity is not Severity.INFO] == []

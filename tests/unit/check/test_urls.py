@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.check.values import check_loc, is_local
+from sitemap_middleware.check.url_elements import check_loc, is_local
 
 SITE = "https://example.com"
 LEGAL = st.text("abz09AZ-._~!$&'()*+,;=:@/", max_size=20)

@@ -16,7 +16,7 @@ from sitemap_middleware.check import web_client
 from sitemap_middleware.check.clients import Failure, Response
 from sitemap_middleware.check.findings import FAMILIES
 from sitemap_middleware.check.run_check import sitemap_urls
-from sitemap_middleware.check.run_state import Settings
+from sitemap_middleware.check.run_state import CheckSettings
 from sitemap_middleware.check.web_client import WebClient
 from sitemap_middleware.exceptions import SitemapError
 
@@ -240,7 +240,7 @@ def test_documents_of_an_index_are_read_each_once(site: WebSite) -> None:
 def test_index_without_end_is_left_at_the_limit(site: WebSite) -> None:
     for number in range(30):
         site.add(f"/{number}.xml", xml(index(f"{site.origin}/{number + 1}.xml")))
-    result = check_url(f"{site.origin}/0.xml", settings=Settings(max_documents=5))
+    result = check_url(f"{site.origin}/0.xml", settings=CheckSettings(max_documents=5))
     assert {*codes(result)} == {"index-nested", "index-not-all-read"}
     assert result.checked == 5
 

@@ -10,13 +10,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 
 from sitemap_middleware.check.run_check import check_sitemap
-from sitemap_middleware.check.run_state import Run, Settings
+from sitemap_middleware.check.run_state import CheckSettings, Run
 from sitemap_middleware.check.sources import ClientSource
 from sitemap_middleware.check.web_client import WebClient
 
 NAMESPACE = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
 
-DEFAULTS = Settings()
+DEFAULTS = CheckSettings()
 
 
 class Time:
@@ -120,7 +120,7 @@ def served() -> Iterator[WebSite]:
 
 
 def check_url(
-    url: str, settings: Settings = DEFAULTS, *, with_pages: bool = False, now: float = 0.0, **options: Any
+    url: str, settings: CheckSettings = DEFAULTS, *, with_pages: bool = False, now: float = 0.0, **options: Any
 ) -> Run:
     """Check a URL. `options` are those of the client, which need not wait."""
 

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sitemap_middleware import Entry, News, OptionError, SitemapMiddleware, Video, sitemap
-from sitemap_middleware.check.run_state import Settings
+from sitemap_middleware.check.run_state import CheckSettings
 from sitemap_middleware.documents import xml
 
 from ...support.documents import locs, parsed
@@ -302,7 +302,7 @@ def test_whatever_is_accepted_makes_a_valid_document(pages: list[dict[str, Any]]
     assert len(parsed(body)) == len(items) + 1  # the schemas accept it
     file = Path(tmp_path_factory.mktemp("site")) / "sitemap.xml"
     file.write_bytes(body)
-    found = check(file, f"{BASE}/sitemap.xml", Settings(), NOW)
+    found = check(file, f"{BASE}/sitemap.xml", CheckSettings(), NOW)
     assert [problem for problem in found if problem.rule.severity != "info"] == []
 
 

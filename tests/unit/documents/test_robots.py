@@ -28,9 +28,9 @@ from sitemap_middleware.http.robots_parser import (
 )
 from sitemap_middleware.stores.sqlite import MemoryStore
 
-from ..support.documents import locs
-from ..support.sample_sites import Page, SampleSite
-from ..support.wire import BOTH, DRIVERS, Answer, RequestSpec, asgi, wsgi
+from ...support.documents import locs
+from ...support.sample_sites import Page, SampleSite
+from ...support.wire import BOTH, DRIVERS, Answer, RequestSpec, asgi, wsgi
 
 HOME = "https://example.com/"
 TEXT = [("content-type", "text/plain")]

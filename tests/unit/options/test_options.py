@@ -16,11 +16,11 @@ from sitemap_middleware import OptionError, SitemapError, SitemapMiddleware, sit
 from sitemap_middleware.middleware import SitemapOptions
 from sitemap_middleware.options.table import OPTIONS
 
-from ..support.documents import locs
-from ..support.sample_sites import Page, SampleSite, plain_flask
-from ..support.wire import RequestSpec, wsgi
+from ...support.documents import locs
+from ...support.sample_sites import Page, SampleSite, plain_flask
+from ...support.wire import RequestSpec, wsgi
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def test_editors_are_told_of_every_option() -> None:

@@ -19,10 +19,10 @@ from sitemap_middleware.routing.site_resolver import MAX_ASKED_HOSTS
 from sitemap_middleware.stores.sqlite import MemoryStore
 from sitemap_middleware.util import is_on_event_loop
 
-from ..support.documents import locs
-from ..support.sample_sites import Clock, Page, SampleSite
-from ..support.waiting import until
-from ..support.wire import BOTH, RequestSpec, asgi_async, wsgi
+from ...support.documents import locs
+from ...support.sample_sites import Clock, Page, SampleSite
+from ...support.waiting import until
+from ...support.wire import BOTH, RequestSpec, asgi_async, wsgi
 from .test_hosts import HOSTILE, SITEMAP
 
 TENANTS = 1000

@@ -16,9 +16,9 @@ from werkzeug.sansio.utils import host_is_trusted
 
 from sitemap_middleware import SitemapMiddleware
 
-from ..support.documents import locs
-from ..support.sample_sites import Clock, Page, SampleSite
-from ..support.wire import BOTH, Answer, RequestSpec, asgi, wsgi
+from ...support.documents import locs
+from ...support.sample_sites import Clock, Page, SampleSite
+from ...support.wire import BOTH, Answer, RequestSpec, asgi, wsgi
 
 HTML = [("content-type", "text/html")]
 SITEMAP = "/sitemap.xml"

@@ -21,11 +21,11 @@ from starlette.routing import Route
 from sitemap_middleware import OptionError, SitemapMiddleware
 from sitemap_middleware.options.sources import Setting, variable_name
 
-from ..frameworks.apps import django_site
-from ..support.django_project import use
-from ..support.documents import locs
-from ..support.sample_sites import Page, SampleSite, plain_flask
-from ..support.wire import BOTH, DRIVERS, RequestSpec
+from ...frameworks.apps import django_site
+from ...support.django_project import use
+from ...support.documents import locs
+from ...support.sample_sites import Page, SampleSite, plain_flask
+from ...support.wire import BOTH, DRIVERS, RequestSpec
 
 PATHS = ("/", "/a", "/b", "/kind/<any(x, y):kind>")
 

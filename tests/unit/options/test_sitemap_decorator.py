@@ -15,9 +15,9 @@ from starlette.routing import Route
 
 from sitemap_middleware import OptionError, SitemapError, SitemapMiddleware, sitemap
 
-from ..support.documents import entries
-from ..support.sample_sites import Clock
-from ..support.wire import DRIVERS, RequestSpec
+from ...support.documents import entries
+from ...support.sample_sites import Clock
+from ...support.wire import DRIVERS, RequestSpec
 
 NOW = 1_750_000_000
 """2025-06-15T15:06:40Z."""

@@ -18,9 +18,9 @@ from sitemap_middleware import OptionError, SitemapMiddleware
 from sitemap_middleware.adapters.metrics import default_target
 from sitemap_middleware.report.figures import FIGURES
 
-from ..support.sample_sites import Clock, Page, SampleSite
+from ...support.sample_sites import Clock, Page, SampleSite
 
-STATS_PAGE = Path(__file__).parents[2] / "docs" / "reference" / "stats.md"
+STATS_PAGE = Path(__file__).parents[3] / "docs" / "reference" / "stats.md"
 BASE = "https://bakery.example"
 PROTOCOLS = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 

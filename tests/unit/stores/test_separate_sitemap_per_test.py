@@ -15,9 +15,9 @@ import pytest
 
 from sitemap_middleware import SitemapMiddleware
 
-from ..support.documents import locs
-from ..support.servers import ROOT
-from ..support.wire import RequestSpec, wsgi
+from ...support.documents import locs
+from ...support.servers import ROOT
+from ...support.wire import RequestSpec, wsgi
 
 FLASK = """
 from flask import Flask, abort
