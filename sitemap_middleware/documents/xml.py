@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 from ..evidence.dates import w3c
 from ..http.urls import with_entities
 from ..models import SitemapUrl
-from ..protocol.extensions import MAX_NEWS, NAMESPACES, Video
+from ..protocol.extensions import MAX_NEWS, NAMESPACES, News, Video
 from ..util import in_pieces
 
 MAX_ENTRIES: Final = 10_000
@@ -166,31 +166,29 @@ def render_url(url: SitemapUrl) -> str:
 def _extension_tags(url: SitemapUrl) -> str:
     """The images, videos and news of an entry, as XML."""
     tags = [f"<image:image><image:loc>{with_entities(image)}</image:loc></image:image>" for image in url.images]
-    tags += map(_video_tag, url.videos)
+    tags += [f"<video:video>{''.join(_children('video', video))}</video:video>" for video in url.videos]
     if url.news is not None:
-        name, language, published, title = (_text_of(getattr(url.news, field.name)) for field in fields(url.news))
-        tags.append(
-            f"<news:news><news:publication><news:name>{name}</news:name><news:language>{language}</news:language>"
-            f"</news:publication><news:publication_date>{published}</news:publication_date>"
-            f"<news:title>{title}</news:title></news:news>"
-        )
+        name, language, *others = _children("news", url.news)
+        publication = f"<news:publication>{name}{language}</news:publication>"
+        tags.append(f"<news:news>{publication}{''.join(others)}</news:news>")
     return "".join(tags)
 
 
-def _video_tag(video: Video) -> str:
+def _children(prefix: str, owner: Video | News) -> list[str]:
+    """The children of a video or of news: the fields that are given, in their order."""
     tags = []
-    for field in fields(video):
-        name, value = field.name, getattr(video, field.name)
+    for field in fields(owner):
+        name, value = field.name, getattr(owner, field.name)
         if value is None:
             continue
         if name in ("restriction", "platform"):
             relationship, listed = value
-            tags.append(f'<video:{name} relationship="{relationship}">{listed}</video:{name}>')
+            tags.append(f'<{prefix}:{name} relationship="{relationship}">{listed}</{prefix}:{name}>')
         elif name == "tags":
-            tags += [f"<video:tag>{with_entities(tag)}</video:tag>" for tag in value]
+            tags += [f"<{prefix}:tag>{with_entities(tag)}</{prefix}:tag>" for tag in value]
         else:
-            tags.append(f"<video:{name}>{_text_of(value)}</video:{name}>")
-    return f"<video:video>{''.join(tags)}</video:video>"
+            tags.append(f"<{prefix}:{name}>{_text_of(value)}</{prefix}:{name}>")
+    return tags
 
 
 def _text_of(value: object) -> str:

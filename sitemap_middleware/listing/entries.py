@@ -318,10 +318,8 @@ class EntryBuilder:
         dates = [date for route in learned if (date := self._developer_lastmod(route)[0]) is not None]
         inputs = (
             snapshot.site.base_url,
-            [pattern.text for patterns in (options.include, options.exclude, options.learn) for pattern in patterns],
-            (options.path, options.priority, options.changefreq, options.max_age_days, sorted(options.media_types)),
-            (options.list_unseen, options.verify, options.images, options.alternates, options.section_by_endpoint),
-            options.language_parameter,
+            options.about_entries,
+            options.section_by_endpoint,
             # A date in the future is left out, and one of a clock that is a little ahead is replaced by the present.
             [(given, futurity(given, snapshot.now)) for given in dates],
             snapshot.table.digest,

@@ -18,7 +18,7 @@ from ..http.site_urls import parse_base_url
 from ..http.urls import ascii_host, normal_host, quote_path
 from ..models import PageLimits, Provider, Site
 from ..protocol.extensions import MAX_IMAGES
-from ..protocol.language_codes import X_DEFAULT, hreflang_fault
+from ..protocol.language_codes import X_DEFAULT, hreflang_fault, words
 from ..protocol.value_checks import (
     Changefreq,
     unknown_option_error,
@@ -54,6 +54,14 @@ _PLAIN_PATH: Final = r"(?=.{2,200}\Z)(?:/[A-Za-z0-9_-][A-Za-z0-9._~-]*)+"
 _FEED_PATH: Final = re.compile(_PLAIN_PATH + r"(?<=\.atom)").fullmatch
 _REPORT_PATH: Final = re.compile(_PLAIN_PATH + r"(?<!\.xml|\.txt)(?<!\.atom)").fullmatch
 """Only characters that servers pass on unchanged, so that the adapters can search paths for them."""
+
+_NOT_ABOUT_ENTRIES: Final = words(
+    "allowed_hosts base_url cache_tag enabled feed gone indexnow indexnow_endpoint max_age max_pages max_pages_per_route"
+    " metrics store x_default"
+)
+"""Options that change no entry, or only through its site. Any other is taken to change entries: a new one need not be
+named here.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +119,18 @@ class Options:
     def keeps_changes(self) -> bool:
         """Whether anything tells what changed in the sitemap."""
         return self.gone or self.feed is not None or self.indexnow is not False
+
+    @property
+    def about_entries(self) -> list[tuple[str, Any]]:
+        """The settings that may change entries, each as a value whose `repr` is the same in every process.
+
+        Objects have none. Of these, only `sections` changes entries, and the routes show what it gives.
+        """
+        return [
+            (name, sorted(setting.value) if isinstance(setting.value, tuple) else setting.value)
+            for name, setting in self.settings.items()
+            if name not in _NOT_ABOUT_ENTRIES and OPTIONS[name].form != "object"
+        ]
 
     def is_report(self, path: str) -> bool:
         """Whether a path is that of the report, or below it."""

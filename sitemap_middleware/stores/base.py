@@ -101,7 +101,7 @@ class Store(Protocol):
 
     def lease(self, owner: Owner, name: str, holder: str, seconds: int) -> bool:
         """Take or extend a lease, by the store's clock: whether this holder alone may do the job of this name for so
-        many seconds from now. 0 seconds end the lease.
+        many seconds from now. 0 seconds end the lease, and are refused only if another holds it.
         """
 
     def close(self) -> None:

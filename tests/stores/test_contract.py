@@ -217,7 +217,7 @@ def test_one_holder_at_a_time_has_a_lease(store: Store) -> None:
     assert not store.lease(SITE, "job", "you", 0), "nobody ends that of another"
     assert store.lease(SITE, "é", "you", 60)
     assert store.lease(OTHER, "job", "you", 60)
-    store.lease(SITE, "job", "me", 0)
+    assert store.lease(SITE, "job", "me", 0)
     assert store.lease(SITE, "job", "you", MAX_LEASE_SECONDS)
     assert not store.lease(SITE, "job", "me", 60)
 

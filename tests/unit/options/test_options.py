@@ -15,9 +15,10 @@ import pytest
 from sitemap_middleware import OptionError, SitemapError, SitemapMiddleware, sitemap
 from sitemap_middleware.middleware import SitemapOptions
 from sitemap_middleware.options.table import OPTIONS
+from sitemap_middleware.stores.sqlite import MemoryStore
 
 from ...support.documents import locs
-from ...support.sample_sites import Page, SampleSite, plain_flask
+from ...support.sample_sites import Clock, Page, SampleSite, plain_flask
 from ...support.wire import RequestSpec, wsgi
 
 ROOT = Path(__file__).parents[3]
@@ -241,6 +242,15 @@ def test_auto_priority_is_a_pages_place_in_its_site() -> None:
         "/shop": "0.8",
         "/shop/sale/today": "0.5",
     }
+
+
+@pytest.mark.parametrize("changed", [{"report": "/bread"}, {"exclude": "/bread/*"}, {"media_types": "text/plain"}])
+def test_a_learned_page_leaves_at_a_restart_with_an_option_that_forbids_it(changed: dict[str, str]) -> None:
+    options = {"store": MemoryStore(), "clock": Clock(), "learn": "/bread/<name>"}
+    before, after = (SampleSite("wsgi", {"/bread/{name}": Page()}, **options, **more) for more in ({}, changed))
+    before.visit("/bread/rye")
+    assert before.locs() == ["http://testserver/bread/rye"]
+    assert after.request("/sitemap.xml").status == 404
 
 
 # What importing costs
