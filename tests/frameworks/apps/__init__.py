@@ -5,7 +5,7 @@ What is decorated is written as the framework's own documentation writes it. Eac
 - `PROTOCOL`: "wsgi" or "asgi".
 - `build()`: a new app with the pages below, and the routes `/posts/{slug}` (`values=POSTS`), `/blog/tags/{tag}`
   (`learn=True`) and `/people/{number}` (an integer, if the framework has such parameters; not decorated). Each page
-  answers with `page(its path)`.
+  answers with `page(its path)`. If the app needs to be started, `build` does it: the tests send no lifespan events.
 - `INSTALL`: the ways to add the middleware, by name: each takes the app and the options, and returns what a server
   calls. "outside" is `SitemapMiddleware(app, **options)`.
 - `add_page(app, path)`: adds a page to a running app; None if the framework cannot.
