@@ -56,8 +56,8 @@ _REPORT_PATH: Final = re.compile(_PLAIN_PATH + r"(?<!\.xml|\.txt)(?<!\.atom)").f
 """Only characters that servers pass on unchanged, so that the adapters can search paths for them."""
 
 _NOT_ABOUT_ENTRIES: Final = words(
-    "allowed_hosts base_url cache_tag enabled feed gone indexnow indexnow_endpoint max_age max_pages max_pages_per_route"
-    " metrics store x_default"
+    "allowed_hosts base_url cache_tag enabled feed gone indexnow indexnow_endpoint max_age max_pages"
+    " max_pages_per_route metrics store x_default"
 )
 """Options that change no entry, or only through its site. Any other is taken to change entries: a new one need not be
 named here.
