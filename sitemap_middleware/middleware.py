@@ -207,6 +207,14 @@ class SitemapMiddleware:
         def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]: ...
         def __call__(self, *arguments: Any, **named: Any) -> Any: ...
 
+    else:
+
+        def __getattr__(self, name: str) -> Any:
+            """An attribute of the wrapped app: other code may expect there what was in this place before."""
+            if name == "app" or name.startswith("_"):
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+            return getattr(self.app, name)
+
     def _unwind(self) -> None:
         """Call the app's original callable if it was replaced, as by ``app.wsgi_app = SitemapMiddleware(app)``.
 

@@ -42,7 +42,7 @@ class ASGIMiddleware:
     app: ASGIApp
     service: SitemapService
     report: ReportHandler
-    state: dict[str, Any] | None = None
+    lifespan_state: dict[str, Any] | None = None
     """The lifespan state of the app, copied when the app had started; None if no lifespan was seen."""
     _original_attributes: Mapping[str, object]
     _unwind: Callable[[], None]
@@ -106,7 +106,7 @@ class ASGIMiddleware:
         """Copy the state once the app has started, and save observations before the server learns that it has ended."""
         try:
             if message["type"] == "lifespan.startup.complete" and "state" in scope:
-                self.state = dict(scope["state"])
+                self.lifespan_state = dict(scope["state"])
             elif message["type"] in ("lifespan.shutdown.complete", "lifespan.shutdown.failed"):
                 await run_sync(self.service.close, limiter=CapacityLimiter(1))  # at once: others may wait for it
         except Exception as error:

@@ -57,7 +57,7 @@ class RunningApp(Protocol):
     """An app, and what its lifespan gave."""
 
     app: ASGIApp
-    state: dict[str, Any] | None
+    lifespan_state: dict[str, Any] | None
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -87,8 +87,8 @@ class ASGIRequest(Request):
         """The scope of a request of the middleware itself. It holds nothing of the visitor's."""
         full_path = f"{self.root}{path}"
         scope: Scope = {name: self.scope[name] for name in _CONNECTION_KEYS if name in self.scope}
-        if self.running.state is not None:
-            scope["state"] = dict(self.running.state)  # servers give each request its own copy
+        if self.running.lifespan_state is not None:
+            scope["state"] = dict(self.running.lifespan_state)  # servers give each request its own copy
         elif "state" in self.scope:
             scope["state"] = {}
         address, port = self.scope.get("client") or (None, 0)

@@ -145,10 +145,11 @@ def _end_reason(segments: list[str]) -> str | None:
     if not segments or any(segment.lower() in _WORDS["article_roots"] for segment in segments[:-1]):
         return None
     last = segments[-1]
-    words = _words(last)
+    words = _words(_FILE_NAME.sub("", last))
     if _ERROR_NAMES.fullmatch("".join(words)):
         return f"{last!r} is the name of an error"
-    is_end = len(segments) > 1 and words and words[-1] in _WORDS["flow_ends"] and len(words) <= _MAX_FLOW_WORDS
+    is_end = 0 < len(words) <= _MAX_FLOW_WORDS and words[-1] in _WORDS["flow_ends"]
+    is_end = is_end and (len(segments) > 1 or words[-1] == "sent")
     if is_end or "".join(words) in _WORDS["flow_end_names"]:
         return f"{last!r} is the end of a flow"
     return None

@@ -45,6 +45,17 @@ def listed(app: Any, driver: Callable[..., Any]) -> list[str]:
 
 
 @BOTH
+def test_what_else_the_wrapped_app_has_is_found_in_its_place(protocol: str) -> None:
+    bare: Any = flask.Flask("bare") if protocol == "wsgi" else Starlette()
+    app: Any = SitemapMiddleware(bare, store="memory://")
+    bare.extra = "the app's own"
+    assert app.extra == "the app's own"
+    assert app.state is bare.state if protocol == "asgi" else app.config is bare.config
+    for name in ("missing", "_private"):
+        assert not hasattr(app, name)
+
+
+@BOTH
 @pytest.mark.parametrize(
     "spec",
     [

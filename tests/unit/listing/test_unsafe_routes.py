@@ -16,7 +16,7 @@ ACTIONS = """
 /archive-old /close-month /wake /device/wake /tickets/escalate /open /set-language /set-locale /unlock /git-pull /forget-me
 /terminar-sesion /سجل-الخروج /حذف-الحساب /साइन-आउट /हटाएं /warenkorb/leeren /konto/löschen /konto-loeschen /déconnexion
 /se-deconnecter /panier-vider /cerrar-sesión /account-verwijderen /çıkış /zapłać /usuń /slet-konto /выход /退出 /ログアウト
-/清空购物车 /로그아웃 /장바구니/비우기 /deaktivieren
+/清空购物车 /로그아웃 /장바구니/비우기 /deaktivieren /mkdir
 """
 """Actions by kind and language: log out, delete, empty, send, pay, switch, run, change."""
 
@@ -82,10 +82,11 @@ def test_api_path_is_not_a_page(path: str) -> None:
 
 
 ERRORS = """
-/500 /errors/500 /server-error /sentry-debug/ /debug-sentry /raise-exception /boom /divide-by-zero /simulate-error /test-500
+/500 /errors/500 /server-error /sentry-debug/ /debug-sentry /raise-exception /boom /divide-by-zero /simulate-error /test-500 /404.html
 """
 FLOW_ENDS = """
 /accounts/login_link_sent/ /order/complete /newsletter/confirmed /register/check-email /thanks /payment/cancelled /payment/success
+/password-reminder-sent
 """
 NO_ENDS = "/closed /blog/thanks /thanksgiving /blog/closed /news/we-are-closed /2024/500-days /600"
 
