@@ -320,5 +320,5 @@ def _framework_config(app: Any) -> tuple[Mapping[Any, Any], str]:
 
 def _make_store(setting: Setting, app: Any) -> Store:
     if setting.value is None:
-        return cast("Store", FallbackStore(app=framework_detection.framework_app(app)))  # it looks methods up
+        return cast("Store", FallbackStore(framework_detection.framework_app(app)))  # it looks methods up
     return open_store(setting.value, setting.place)

@@ -130,7 +130,7 @@ class SitemapService:
             has_pages=self._ingester.has_pages,
             request_pages=self._request_pages,
             is_asked=self.prober.is_asked,
-            on_error=self.log_fault,
+            log_fault=self.log_fault,
         )
         _services.add(self)
 

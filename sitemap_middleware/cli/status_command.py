@@ -42,7 +42,7 @@ def status(app: Any, sites: tuple[str, ...], *, as_json: bool) -> None:
         if missing:
             contents = StoreStatus(store_name(store), [])
         else:
-            contents = store_status(store, sites, records=[RECORD_NAME], named=named)
+            contents = store_status(store, sites, record=RECORD_NAME, named=named)
     if as_json:
         print_json(_status_as_json(contents, settings))
     else:
@@ -108,5 +108,4 @@ def _print_status(status: StoreStatus, settings: Collection[Setting]) -> None:
 
 
 def _queue_of(site: SiteStatus) -> Queue | None:
-    record = site.records.get(RECORD_NAME)
-    return None if record is None else decoded_queue(record, 0)
+    return None if site.record is None else decoded_queue(site.record, 0)

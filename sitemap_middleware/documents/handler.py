@@ -37,7 +37,7 @@ from ..protocol.value_checks import RESERVED_SECTIONS
 from ..routing.framework_detection import proxy_middleware
 from ..routing.route_table import GONE_SECTION, AppRoutes, RouteTable
 from ..routing.site_resolver import SiteResolver
-from ..util import begin, log
+from ..util import FaultLog, begin, log
 from .changes import ATOM_TYPE, MAX_FEED_ENTRIES, PublicLocs, atom
 from .crawler_fetches import CrawlerFetches
 from .no_sitemap_reasons import (
@@ -82,8 +82,7 @@ class SitemapHandler:
     request_pages: Callable[[Request, Site, RefreshMarks], None]
     is_asked: Callable[[Site], bool]
     """Whether pages wait to be requested."""
-    on_error: Callable[[str, Exception], None]
-    """Logs an error of the middleware itself, raised while a request is served."""
+    log_fault: FaultLog
     unavailable_responses: int = 0
     """Requests answered 503 since the process began."""
 
@@ -167,7 +166,7 @@ class SitemapHandler:
             has_sitemap = partial(self._has_entries, site, table, request)
             return self.robots.respond(site, request, answer, self.options.clock(), has_sitemap)
         except Exception as error:
-            self.on_error("robots.txt could not be amended", error)
+            self.log_fault("robots.txt could not be amended", error)
         return None
 
     def bring_up_to_date(self, site: Site, request: Request) -> None:

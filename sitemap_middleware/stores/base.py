@@ -205,11 +205,7 @@ def plan_write(
 ) -> WritePlan:
     """Choose the parts of pages that are written, within the limits.
 
-    Args:
-        state: the site's state before.
-        pages: what is written.
-        placed: which of these pages are stored: the part and the route of each.
-        limits: how many learned pages there may be.
+    `state` is that before. Of these pages, those that are stored are `placed`: the part and the route of each.
     """
     counts, routes = Counter({number: part.pages for number, part in state.parts.items()}), Counter(state.routes)
     saved: dict[str, int] = {}

@@ -69,13 +69,11 @@ def only_existing_files() -> Iterator[None]:
 class FallbackStore:
     """Chooses a file or memory at the first call, so that importing an app writes nothing.
 
-    The file is in the app's instance folder, if that folder exists, else in the working directory at construction.
-
-    Args:
-        app: the framework's app, which may have an instance folder.
+    The file is in the instance folder of the framework's app, if that folder exists, else in the working directory at
+    construction.
     """
 
-    def __init__(self, app: Any = None) -> None:
+    def __init__(self, app: Any) -> None:
         self._file = Path(FILE_NAME)
         with contextlib.suppress(OSError):  # the working directory was deleted
             self._file = self._file.absolute()

@@ -65,12 +65,7 @@ class MemoryStore(_SQLiteBase):
 
 
 class SQLiteStore(_SQLiteBase):
-    """A store in one file.
-
-    Args:
-        path: the file.
-        readonly: whether to create and change nothing. Then every call fails if there is no such file.
-    """
+    """A store in one file. If `readonly`, it creates and changes nothing, and every call fails without that file."""
 
     def __init__(self, path: str | os.PathLike[str], *, readonly: bool = False) -> None:
         super().__init__()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -27,8 +27,8 @@ class SiteStatus(NamedTuple):
     last_written: int
     """When one of its pages was last written, in POSIX seconds."""
     base_url: BaseURL
-    records: Mapping[str, bytes] = {}
-    """Those of its records that were asked for."""
+    record: bytes | None = None
+    """The record that was asked for, if it has that."""
 
 
 class StoreStatus(NamedTuple):
@@ -67,19 +67,13 @@ def store_status(
     sites: Sequence[str] = (),
     *,
     is_live: bool = False,
-    records: Collection[str] = (),
+    record: str | None = None,
     named: Site | None = None,
 ) -> StoreStatus:
-    """What a store contains: of these sites, or of all.
+    """What a store contains: of the sites with these keys, or of all, and a record of each.
 
-    Args:
-        store: the store.
-        sites: store keys.
-        is_live: whether this process serves the app, so that a store in memory has what it has seen.
-        records: the names of records to read as well.
-        named: the site of base_url, if that is known.
-
-    Raises `StoreError` if the store cannot be read, does not know a site, or cannot list its sites.
+    If `is_live`, this process serves the app, so a store in memory has what it has seen. `named` is the site of
+    base_url, if that is known. Raises `StoreError` if the store cannot be read, does not know a site, or lists none.
     """
     opened, missing = open_readonly(store)
     if isinstance(opened, MemoryStore) and not is_live:
@@ -89,19 +83,19 @@ def store_status(
         found = sites or stored_sites(opened)
         if found is None:
             raise StoreError(f"the store {name} cannot list its sites: name them, such as --site https://example.com")
-        return StoreStatus(name, [_site_status(opened, key, records, named) for key in found])
+        return StoreStatus(name, [_site_status(opened, key, record, named) for key in found])
     finally:
         opened.close()
 
 
-def _site_status(store: Store, key: str, records: Collection[str], base: Site | None) -> SiteStatus:
+def _site_status(store: Store, key: str, record: str | None, base: Site | None) -> SiteStatus:
     site = StoreKey(key)
     version, counts = store.version(site), {number: part.pages for number, part in store.parts(site).items()}
     if not version:
         raise StoreError(f"the store {store_name(store)} has no pages of the site {key}")
     named = counts.pop(UNLEARNED_PART, 0)
     base_url = base_url_of_key(key, base)
-    found = store.load(base_url, records) if records else {}
+    found = store.load(base_url, [record]).get(record) if record else None
     return SiteStatus(key, sum(counts.values()), named, len(counts), version // 1_000_000, base_url, found)
 
 

@@ -157,8 +157,7 @@ def test_a_wrong_setting_in_opt_is_an_error_when_the_app_is_made() -> None:
 )
 def test_values_of_every_type_make_a_path_that_leads_back(kind: str, value: object, path: str) -> None:
     handler = get("/p/{it:" + kind + "}", media_type=MediaType.HTML, sitemap={"values": [value]})(_no_arguments)
-    builder = routes_of(handler)["/p/{it:" + kind + "}"].builder
-    assert builder is not None
+    builder: Any = routes_of(handler)["/p/{it:" + kind + "}"].builder
     assert builder.build({"it": value}) == path
     assert builder.matches(path)
     assert not builder.matches(f"{path}/")

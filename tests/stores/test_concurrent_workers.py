@@ -55,11 +55,7 @@ def batch_of(seed: int, worker: int, number: int) -> list[Observation]:
         )
         for _ in range(10)
     ]
-    return [*seen, marker(worker, number)]
-
-
-def marker(worker: int, number: int) -> Observation:
-    return Observation(f"/marks/{worker}/{number}", "/marks", HOUR, 200, "text/html")
+    return [*seen, Observation(f"/marks/{worker}/{number}", "/marks", HOUR, 200, "text/html")]
 
 
 def stored_pages(store: Store) -> dict[str, Page]:

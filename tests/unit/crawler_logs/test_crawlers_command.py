@@ -6,7 +6,6 @@ import io
 import json
 import socket
 import urllib.request
-from collections.abc import Iterable
 from email.message import Message
 from pathlib import Path
 from typing import Any
@@ -276,10 +275,6 @@ def test_dns_that_is_filtered_calls_nobody_fake(known: set[str], network: set[st
 # Hostile logs
 
 
-def _with(lines: Iterable[bytes]) -> bytes:
-    return b"".join([log_text("combined", [Hit("/")]).encode(), *lines, log_text("combined", [Hit("/menu")]).encode()])
-
-
 @pytest.mark.parametrize(
     ("junk", "unreadable", "too_long"),
     [
@@ -293,7 +288,9 @@ def _with(lines: Iterable[bytes]) -> bytes:
     ids=["long", "blank", "noise", "odd JSON", "deep JSON", "no month"],
 )
 def test_what_is_no_request_is_counted_and_skipped(junk: bytes, unreadable: int, too_long: int) -> None:
-    found = report("-", stdin=_with([junk]))
+    found = report(
+        "-", stdin=log_text("combined", [Hit("/")]).encode() + junk + log_text("combined", [Hit("/menu")]).encode()
+    )
     assert [line["path"] for line in found["pages"]] == ["/", "/menu"]
     assert (found["lines"].get("unreadable", 0), found["lines"].get("too long", 0)) == (unreadable, too_long)
 
