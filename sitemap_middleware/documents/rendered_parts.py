@@ -64,7 +64,7 @@ MAX_ASKED: Final = 100
 values name although their last answer is no page."""
 
 ASK_AGAIN_SECONDS: Final = 60 * 60
-"""Seconds after which those are requested again: the app may have published them again."""
+"""Seconds after which those are requested again, or at once if `refresh` asks: they may be published again."""
 
 
 class Part(NamedTuple):
@@ -94,9 +94,9 @@ class PartSource:
     name: str
     """Its name in the store, unique within the site."""
     key: str
-    entries: Callable[[], Iterable[tuple[str, Iterable[SitemapUrl]]]]
-    """Returns the names of its first documents, with their entries. Reading either may raise what the store or a
-    provider raises."""
+    entries: Callable[[bool], Iterable[tuple[str, Iterable[SitemapUrl]]]]
+    """Returns the names of its first documents, with their entries; the argument says whether `refresh` asks for them.
+    Reading either may raise what the store or a provider raises."""
     max_age: float
     """Seconds after which it is rendered again because of time alone."""
     mark: str = ""
@@ -151,23 +151,26 @@ def part_sources(
     def ask_locs(locs: Iterable[str]) -> None:
         ask(snapshot.site, [decode_path(loc.removeprefix(snapshot.site.base_url)) for loc in locs])
 
-    def ask_again(pages: Iterable[Page]) -> None:
-        due = (page for page in pages if snapshot.now - page.last_seen >= ask_again_seconds)
+    def ask_again(seconds: float, pages: Iterable[Page]) -> None:
+        due = (page for page in pages if snapshot.now - page.last_seen >= seconds)
         ask(snapshot.site, [decode_path(page.path) for page in nsmallest(MAX_ASKED, due, attrgetter("last_seen"))])
 
     def key(number: int, signals_digest: str = "") -> str:
         version = states[number].version if number in states else 0
         return f"{version}/{context.settings_digest}/{signals_digest}"
 
-    def static_entries(section: str | None) -> Iterator[tuple[str, Iterable[SitemapUrl]]]:
+    def static_entries(section: str | None, _: bool) -> Iterator[tuple[str, Iterable[SitemapUrl]]]:
         name = f"{ROUTES_SECTION}-1" if section is None else table.document(section, "routes")
         yield name, builder.route_entries(context, section)
 
-    def provided_entries(document: str, names: Collection[str]) -> Iterator[tuple[str, Iterable[SitemapUrl]]]:
-        of_each = (builder.provider_entries(context, *context.providers[name], ask_again) for name in names)
+    def provided_entries(
+        document: str, names: Collection[str], is_refreshed: bool
+    ) -> Iterator[tuple[str, Iterable[SitemapUrl]]]:
+        again = partial(ask_again, 0 if is_refreshed else ask_again_seconds)
+        of_each = (builder.provider_entries(context, *context.providers[name], again) for name in names)
         yield document, chain.from_iterable(of_each)
 
-    def learned_entries(number: int) -> Iterator[tuple[str, Iterable[SitemapUrl]]]:
+    def learned_entries(number: int, _: bool) -> Iterator[tuple[str, Iterable[SitemapUrl]]]:
         pages = snapshot.store.part(snapshot.site.store_key, number)
         for section, entries in builder.learned_entries(context, pages).items():
             name = table.document(section, "pages") if section else f"{LEARNED_SECTION}-1"
@@ -224,7 +227,7 @@ def gone_source(gone: Sequence[Change]) -> PartSource:
     """What the part of the pages that are gone is rendered from."""
     entries = [SitemapUrl(change.loc, w3c_from_timestamp(change.at)) for change in gone]
     key = blake2b(repr(entries).encode(), digest_size=8).hexdigest()
-    return PartSource("routes", GONE_SECTION, key, lambda: [(GONE_SECTION, entries)], max_age=math.inf)
+    return PartSource("routes", GONE_SECTION, key, lambda _: [(GONE_SECTION, entries)], max_age=math.inf)
 
 
 class SavedParts:
@@ -293,7 +296,7 @@ class SavedParts:
         may_split = source.kind != "learned"
         made = last_good
         if made is None:
-            named = source.entries()
+            named = source.entries(previous is not None and previous.mark != source.mark)
             made = chain.from_iterable(urlsets(entries, name, may_split=may_split) for name, entries in named)
         for rendered in made:
             document = rendered.with_date(earlier.get(rendered.name), self._store.time())

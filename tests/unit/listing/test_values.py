@@ -512,15 +512,20 @@ def test_gone_or_noindex_page_is_left_out_until_it_recovers(protocol: str, page:
 
 
 @pytest.mark.parametrize("page", UNFIT[:2], ids=["410", "301"])
-def test_page_that_recovers_unseen_is_requested_again_after_an_hour(page: Page) -> None:
+def test_page_that_recovers_unseen_is_requested_again_after_an_hour_or_a_refresh(page: Page) -> None:
     pages = {"/": Page(), "/posts/{slug}": page}
     site = SampleSite("wsgi", pages, marks={"/posts/{slug}": sitemap(values=SLUGS)}, verify=True)
     site.visit("/", "/posts/one")
     assert site.locs() == [f"{LOCAL}/", PAGES[1]]
-    pages["/posts/{slug}"] = Page()
-    for seconds, found in ((1800, [PAGES[1]]), (1801, PAGES)):
+    for answer, seconds, found in ((Page(), 1800, PAGES[1:]), (Page(), 1801, PAGES), (page, 60, PAGES[1:])):
+        pages["/posts/{slug}"] = answer
         site.clock.pass_(seconds)
+        if answer is page:
+            site.visit("/posts/one")
         until(lambda found=found: site.locs() == [f"{LOCAL}/", *found])  # type: ignore[misc]
+    pages["/posts/{slug}"] = Page()
+    site.app.refresh()
+    until(lambda: site.locs() == [f"{LOCAL}/", *PAGES])
 
 
 @BOTH
