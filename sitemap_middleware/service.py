@@ -283,7 +283,7 @@ class SitemapService:
         """
         table = self.app_routes.reload()
         names = set()
-        for site in self.sites():
+        for site in self.site_resolver.sites():
             route = table.find_route(site, path)
             values = route.settings.values if route else None
             for name, (provider, _) in table.providers(site).items():
@@ -439,28 +439,6 @@ class SitemapService:
         Without `async_collector`, async ones are read on a separate loop.
         """
         self._entries.complete_routes(site, self.app_routes.reload(), async_collector)
-
-    def sites(self, wanted: Site | None = None) -> list[Site]:
-        """A site, by default that of base_url or localhost, and the sites of the hosts that options and routes name.
-
-        If base_url excludes the wanted site, there are none. Of a base_url that is a function, only that one is known.
-        """
-        base = self.options.site
-        first = wanted or base or Site("http", "localhost", loopback=True)
-        root = unquote(first.root) or self.app_routes.root_path
-        main, standing = self.site_resolver.resolve(first.scheme, first.host, root, may_block=True)
-        if standing != "own" or main is None:
-            if base is not None or (wanted and self.options.site_of_host):
-                return []
-            main = Site(first.scheme, first.host, urls.root_of(root) or "", first.loopback)
-        hosts = [base.host] if base else []
-        hosts += sorted(host for host in self.app_routes.table.hosts if not host.startswith("*"))
-        others = (self.site_resolver.resolve(main.scheme, host, root, may_block=True)[0] for host in hosts)
-        by_host = {main.routed: main}
-        for other in others:
-            if other is not None:
-                by_host.setdefault(other.routed, other)
-        return list(by_host.values())
 
     def stats(self) -> dict[str, float]:
         """Counters since the process started, and gauges. `figures.FIGURES` has both."""

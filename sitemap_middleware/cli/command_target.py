@@ -154,7 +154,7 @@ class Target:
             )
         sites: dict[str, Site] = {}
         for main in mains:
-            for site in self.service.sites(replace(main, root=self.root)):
+            for site in self.service.site_resolver.sites(replace(main, root=self.root)):
                 sites.setdefault(site.host, site)
         if not sites:
             base_url = None if self.wanted is None else self.wanted.base_url

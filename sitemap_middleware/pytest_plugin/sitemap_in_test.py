@@ -133,7 +133,7 @@ def _site_of(service: SitemapService, base_url: str | None) -> Site:
         wanted = parse_base_url(base_url, "sitemap_of: base_url")
     else:
         wanted = service.site_resolver.default_site()
-    sites = service.sites(wanted)
+    sites = service.site_resolver.sites(wanted)
     if not sites:
         raise OptionError(f"sitemap_of: base_url={base_url!r} is not a site of this app; leave it out")
     return sites[0]

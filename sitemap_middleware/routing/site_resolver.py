@@ -282,6 +282,28 @@ class SiteResolver:
         """Whether the default site was requested. Only a request shows the root path that a server sets."""
         return self._first is not None
 
+    def sites(self, wanted: Site | None = None) -> list[Site]:
+        """A site, by default that of base_url or localhost, and the sites of the hosts that options and routes name.
+
+        If base_url excludes the wanted site, there are none. Of a base_url that is a function, only that one is known.
+        """
+        base = self._base
+        first = wanted or base or Site("http", "localhost", loopback=True)
+        root = unquote(first.root) or self._app_routes.root_path
+        main, standing = self.resolve(first.scheme, first.host, root, may_block=True)
+        if standing != "own" or main is None:
+            if base is not None or (wanted and self._tenants):
+                return []
+            main = Site(first.scheme, first.host, urls.root_of(root) or "", first.loopback)
+        hosts = [base.host] if base else []
+        hosts += sorted(host for host in self._app_routes.table.hosts if not host.startswith("*"))
+        others = (self.resolve(main.scheme, host, root, may_block=True)[0] for host in hosts)
+        by_host = {main.routed: main}
+        for other in others:
+            if other is not None:
+                by_host.setdefault(other.routed, other)
+        return list(by_host.values())
+
     def named_sites(self) -> list[Site]:
         """The sites, without a root path, of the hosts that allowed_hosts or the app's settings name in full.
 

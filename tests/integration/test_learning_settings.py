@@ -100,7 +100,9 @@ def test_settings_of_a_group_do_not_learn_secrets_or_catch_alls(framework: str, 
         assert "view itself" in explanation.reason
     surveyed = {
         row.route.path.split("{")[0].split("<")[0]: row
-        for row in site.service.route_report([site.service.snapshot(site.service.sites()[0], site.service.store)])
+        for row in site.service.route_report(
+            [site.service.snapshot(site.service.site_resolver.sites()[0], site.service.store)]
+        )
     }
     assert "'invite_code' is named like a secret" in surveyed["/join/"].verdict.reason
     assert surveyed["/join/"].undecided
@@ -228,7 +230,7 @@ def test_explain_names_the_route_of_a_path(make: Callable[[], Any], path: str, t
 
 def test_the_route_of_a_host_is_found_on_that_host() -> None:
     site = SitemapMiddleware(hosts(), **OPTIONS)
-    sites = {host_site.host: host_site for host_site in site.service.sites()}
+    sites = {host_site.host: host_site for host_site in site.service.site_resolver.sites()}
     state = site.service.snapshot(sites["blog.example"], site.service.store)
     assert "its route /{post} " in site.service.explain("/x", state).reason
 

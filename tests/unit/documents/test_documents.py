@@ -242,7 +242,7 @@ def test_damaged_xml_is_rendered_again_in_time(monkeypatch: pytest.MonkeyPatch) 
     store = MemoryStore()
     shop = Shop(numbered(11), store)
     good = shop.get("/sitemap-items-1.xml")
-    key = shop.app.service.sites()[0].base_url
+    key = shop.app.service.site_resolver.sites()[0].base_url
     for damage in (b"", b"damaged", gzip.compress(b"<urlset/>")):
         assert store.load(key, ["documents/xml/items-1"])
         store.save(key, {"documents/xml/items-1": damage})
@@ -257,7 +257,7 @@ def test_records_that_cannot_be_decoded_are_absent(record: bytes) -> None:
     store = MemoryStore()
     shop = Shop(numbered(2), store)
     good = shop.get()
-    key = shop.app.service.sites()[0].base_url
+    key = shop.app.service.site_resolver.sites()[0].base_url
     store.save(key, dict.fromkeys(("documents/values/items", "documents/routes", "documents/"), record))
     assert Shop(numbered(2), store).get().body == good.body
 

@@ -30,7 +30,7 @@ def site(protocol: str, *paths: str, **options: Any) -> SampleSite:
 
 def reasons_by_route(sample: SampleSite) -> dict[str, str]:
     core = sample.app.service
-    state = core.snapshot(core.sites()[0], core.store)
+    state = core.snapshot(core.site_resolver.sites()[0], core.store)
     return {report.route.path: report.verdict.reason for report in core.route_report([state])}
 
 

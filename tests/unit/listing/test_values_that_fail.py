@@ -57,7 +57,7 @@ def test_a_lastmod_function_runs_in_the_app_context_and_its_failure_is_shown(pre
     del app.config["CHANGED"]
     failure, service = "its lastmod function failed: KeyError: 'CHANGED'", site.app.service
     assert failure in str(site.app.explain(f"{prefix}/posts/rye"))
-    reports = service.route_report([service.snapshot(service.sites()[0], service.store)])
+    reports = service.route_report([service.snapshot(service.site_resolver.sites()[0], service.store)])
     assert [report.verdict.reason for report in reports if report.failing] == [f"values: 1 page, 1 listed; {failure}"]
 
 
