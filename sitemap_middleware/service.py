@@ -267,6 +267,7 @@ class SitemapService:
     def _save(self, batch: list[CapturedResponse]) -> None:
         """Save what `refresh` asked for, and a batch of captured responses. Called on the background thread."""
         self.refresher.save()
+        self.sitemap_handler.crawler_fetches.save()
         self.indexnow.wake()
         if not batch:
             return

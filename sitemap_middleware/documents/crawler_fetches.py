@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from typing import Final
 
 from ..evidence.dates import SECONDS_PER_DAY
@@ -13,7 +12,7 @@ from ..exceptions import StoreError
 from ..http.messages import Request
 from ..models import Site, StoreKey
 from ..stores.base import Store
-from ..util import BoundedCache, run_in_background
+from ..util import BoundedCache
 
 MAX_SITES: Final = 1000
 
@@ -31,23 +30,28 @@ class CrawlerFetches:
         self._store = store
         self._clock = clock
         self._noted = BoundedCache[tuple[StoreKey, bool], float](MAX_SITES)
+        self._pending: dict[StoreKey, tuple[float, bool]] = {}
 
     def note(self, site: Site, request: Request) -> None:
-        """Note a request for a document. It waits for nothing."""
+        """Note a request for a document, to be saved later."""
         agent = next((value for name, value in request.headers if name == "user-agent"), "")
         is_crawler, now = _CRAWLER.search(agent) is not None, self._clock()
-        if now - (self._noted.get((site.store_key, is_crawler)) or 0) >= SECONDS_PER_DAY and not request.is_of_test:
-            self._noted.put((site.store_key, is_crawler), now)
-            run_in_background(partial(self._save, site, now, is_crawler=is_crawler))
+        key = site.store_key, is_crawler
+        if now - (self._noted.get(key) or 0) >= SECONDS_PER_DAY and not request.is_of_test:
+            self._noted.put(key, now)
+            self._pending[site.store_key] = now, is_crawler or self._pending.get(site.store_key, (0, False))[1]
 
-    def last(self, site: Site) -> float | None:
+    def save(self) -> None:
+        """Save what was noted. It may block."""
+        pending, self._pending = self._pending, {}
+        for key, (now, is_crawler) in pending.items():
+            with suppress(StoreError):  # the circuit breaker has logged it
+                if is_crawler or self.last(key) is None:
+                    self._store.save(key, {_RECORD: str(now).encode()})
+
+    def last(self, key: StoreKey) -> float | None:
         """When a crawler requested a document last, or if none has, since when that is known; None if it is not."""
         with suppress(StoreError, ValueError):
-            record = self._store.load(site.store_key, [_RECORD]).get(_RECORD)
+            record = self._store.load(key, [_RECORD]).get(_RECORD)
             return None if record is None else float(record)
         return None
-
-    def _save(self, site: Site, now: float, *, is_crawler: bool) -> None:
-        with suppress(StoreError):  # the circuit breaker has logged it
-            if is_crawler or self.last(site) is None:
-                self._store.save(site.store_key, {_RECORD: str(now).encode()})

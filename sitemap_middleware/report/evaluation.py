@@ -188,7 +188,7 @@ def evaluate(service: SitemapService, snapshot: SiteSnapshot, unavailable: str |
     problems: list[str] = []
     index = SiteIndex(service.url_report([snapshot], problems))
     routes = service.route_report([snapshot])
-    fetched_at = None if site.loopback else service.sitemap_handler.crawler_fetches.last(site)
+    fetched_at = None if site.loopback else service.sitemap_handler.crawler_fetches.last(site.store_key)
     found = findings(
         index.found,
         routes,
