@@ -86,7 +86,8 @@ class SitemapService:
             store=self._guarded_store,
             options=options,
             on_loss=self._learn_again,
-            ask=self._ask_again,
+            ask=self._ask,
+            ask_again=self._ask_again,
         )
         self._ingester = Ingester(
             app_routes=self.app_routes,
@@ -229,9 +230,9 @@ class SitemapService:
         if self.options.verify:
             self.prober.ask(site, paths)
 
-    def _ask_again(self, site: Site, paths: Iterable[str]) -> None:
-        """The same without what fails, as no visitor has asked for it."""
-        self._ask(site, self.prober.due(site, paths))
+    def _ask_again(self, site: Site, paths: Iterable[str], *, at_once: bool) -> None:
+        if self.options.verify:
+            self.prober.ask_again(site, paths, at_once=at_once)
 
     def _learn_again(self, site: Site) -> None:
         """Learn again what the store has lost of a site."""
@@ -408,15 +409,19 @@ class SitemapService:
         Why a provider fails, or which items are wrong, is added to `failures`. Without that, `ValuesError` is raised.
         """
         for snapshot in snapshots:
+            self.prober.take_results(snapshot.site)
             context = self.evaluation_context(snapshot)
             yield from evaluated_urls(self._entries, context, self.options.media_types, self._trouble_of, failures)
 
     def _trouble_of(self, site: Site, path: str, since: int) -> tuple[str, float | None]:
         """Why the last request for a decoded path has failed since a POSIX time, and how long a slow one took."""
-        own = self.prober.failure_of(site, path, since)
-        of_visitor = self.tracker.errors.get((site.store_key, path))
-        failure = f"the last request of the middleware {own}" if own else f"it {of_visitor}" if of_visitor else ""
-        return failure, self.prober.slow_seconds_of(site, path)
+        own, failures = self.prober.result_of(site, path), list[tuple[float, str]]()
+        if own is not None:
+            failures.append((own.at, own.failure and f"the last request of the middleware {own.failure}"))
+        if (of_visitor := self.tracker.errors.get((site.store_key, path))) is not None:
+            failures.append((of_visitor[1], of_visitor[0] and f"it {of_visitor[0]}"))
+        at, failure = max(failures, default=(0.0, ""))
+        return failure if at >= since else "", own and own.slow_seconds
 
     def changes(
         self, snapshots: Sequence[SiteSnapshot], since: int, failures: list[str] | None = None

@@ -122,6 +122,8 @@ def check_coverage(urls: Iterable[EvaluatedUrl], reasons: dict[str, str]) -> Ite
             continue
         if known.listed and known.status not in (None, 200):
             yield ("coverage-listed-bad", f"the last response had the status {known.status}"), known.url
+        elif known.failure:
+            yield ("coverage-failing", known.failure), known.url
         elif not known.listed and known.status == 200:
             yield ("coverage-not-listed", f"the page is left out: {known.reason}"), known.url
 

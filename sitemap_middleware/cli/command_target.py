@@ -172,10 +172,14 @@ class Target:
         if len(sites) > 1:
             names = ", ".join(site.base_url for site in sites)
             raise CommandError(
-                f"base_url is not set, and the app has several sites ({names}):"
+                f"{self._unset}, and the app has several sites ({names}):"
                 f" choose one, such as --base-url {sites[0].base_url}"
             )
         return self.sites()[0]
+
+    @property
+    def _unset(self) -> str:
+        return "base_url is a function" if self.service.options.site_of_host else "base_url is not set"
 
     def _main_sites(self) -> list[Site]:
         """The sites that the command is about, without their root paths."""
@@ -198,7 +202,7 @@ class Target:
         notes = dict[str, None]()  # ordered, each once
         if not self.is_site_known:
             about = ", ".join(site.base_url for site in self._main_sites())
-            notes[f"base_url is not set, so this is about {about}; --base-url chooses another site"] = None
+            notes[f"{self._unset}, so this is about {about}; --base-url chooses another site"] = None
         if self.running.failure is not None:
             notes[f"the app did not start, so its values may fail: {self.running.failure}"] = None
         if hint := self.other_site_hint(*sites):

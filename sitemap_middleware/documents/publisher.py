@@ -30,7 +30,7 @@ from ..util import begin, log, reset_after_fork
 from . import xml
 from .changes import Change, is_good, page_lookup, settled
 from .no_sitemap_reasons import BeingGenerated, Unavailable
-from .rendered_parts import ASK_AGAIN_SECONDS, MissingXMLError, Part, PartSource, gone_source, part_sources
+from .rendered_parts import ASK_AGAIN_SECONDS, AskAgain, MissingXMLError, Part, PartSource, gone_source, part_sources
 from .site_sitemap import SiteSitemap
 from .xml import Document
 
@@ -61,6 +61,7 @@ class Publisher:
     """Called when the store has lost what it held of a site."""
     ask: Callable[[Site, Iterable[str]], object]
     """Has decoded paths requested."""
+    ask_again: AskAgain
 
     def __post_init__(self) -> None:
         self._clock = self.options.clock
@@ -196,6 +197,7 @@ class Publisher:
             states,
             marks,
             ask=self.ask,
+            ask_again=self.ask_again,
             keeps_changes=self.options.keeps_changes,
             ask_again_seconds=0 if request.is_of_test else ASK_AGAIN_SECONDS,
         )

@@ -15,10 +15,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
-from heapq import nsmallest
 from itertools import chain, islice
 from operator import attrgetter
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, Protocol
 
 from ..evidence.dates import w3c_from_timestamp
 from ..exceptions import StoreError
@@ -60,11 +59,17 @@ class MissingXMLError(StoreError):
 
 
 MAX_ASKED: Final = 100
-"""Pages that are requested of those that left a part at one time: values may give less for once. And of those that
-values name although their last answer is no page."""
+"""Pages that are requested of those that left a part at one time: values may give less for once."""
 
 ASK_AGAIN_SECONDS: Final = 60 * 60
-"""Seconds after which those are requested again, or at once if `refresh` asks: they may be published again."""
+"""Seconds after which pages that values name are requested again if their last answer is no page, or at once if
+`refresh` asks: they may be published again."""
+
+
+class AskAgain(Protocol):
+    """Has some of these decoded paths of a site requested, now and then or at once."""
+
+    def __call__(self, site: Site, paths: Iterable[str], *, at_once: bool) -> object: ...
 
 
 class Part(NamedTuple):
@@ -134,6 +139,7 @@ def part_sources(
     marks: RefreshMarks,
     *,
     ask: Callable[[Site, Iterable[str]], object],
+    ask_again: AskAgain,
     keeps_changes: bool,
     ask_again_seconds: float,
 ) -> list[PartSource]:
@@ -143,7 +149,8 @@ def part_sources(
     be a callable, and pages become too old to be listed. Of a large site, the learned pages take longer: they are
     rendered again when the site signals are computed.
 
-    `ask` has decoded paths of a site requested.
+    `ask` has decoded paths of a site requested, `ask_again` some of those that `values` name although their last answer
+    is no page.
     """
     snapshot = context.snapshot
     look_up = changes.page_lookup(builder.policy, snapshot) if keeps_changes else None
@@ -151,9 +158,12 @@ def part_sources(
     def ask_locs(locs: Iterable[str]) -> None:
         ask(snapshot.site, [decode_path(loc.removeprefix(snapshot.site.base_url)) for loc in locs])
 
-    def ask_again(seconds: float, pages: Iterable[Page]) -> None:
-        due = (page for page in pages if snapshot.now - page.last_seen >= seconds)
-        ask(snapshot.site, [decode_path(page.path) for page in nsmallest(MAX_ASKED, due, attrgetter("last_seen"))])
+    def ask_those_due(pages: Iterable[Page], *, is_refreshed: bool) -> None:
+        """Of pages that the app may have published just now, the last answer is recent; else the oldest come first."""
+        seconds = 0 if is_refreshed else ask_again_seconds
+        due = [page for page in pages if page.status != 200 and snapshot.now - page.last_seen >= seconds]
+        due.sort(key=attrgetter("last_seen"), reverse=is_refreshed)
+        ask_again(snapshot.site, (decode_path(page.path) for page in due), at_once=not seconds)
 
     def key(number: int, signals_digest: str = "") -> str:
         version = states[number].version if number in states else 0
@@ -166,7 +176,7 @@ def part_sources(
     def provided_entries(
         document: str, names: Collection[str], is_refreshed: bool
     ) -> Iterator[tuple[str, Iterable[SitemapUrl]]]:
-        again = partial(ask_again, 0 if is_refreshed else ask_again_seconds)
+        again = partial(ask_those_due, is_refreshed=is_refreshed)
         of_each = (builder.provider_entries(context, *context.providers[name], again) for name in names)
         yield document, chain.from_iterable(of_each)
 

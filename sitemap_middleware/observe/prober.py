@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
+from itertools import islice
 from typing import Final, NamedTuple
 
 from ..exceptions import StoreError
@@ -44,8 +45,9 @@ MAX_FAILURES: Final = 2
 
 KEPT_RESULT_SECONDS: Final = 24 * 60 * 60
 MAX_KEPT_RESULTS: Final = 1000
+MAX_KEPT_PATH_CHARS: Final = 200
 """How long other processes, and those that begin later, know that a page did not answer or was slow; and of how many
-pages of one site, the last ones."""
+pages of one site, the last ones; with paths of at most so many characters."""
 
 SLOW_SECONDS: Final = 1.0
 """A page that takes so long to answer is slow."""
@@ -65,6 +67,10 @@ MAX_REFUSED_IN_A_ROW: Final = 5
 LIMITER_PAUSES_SECONDS: Final = (60, 60 * 60)
 """The pauses after the first and the second such row without another answer between. A third is the app's answer."""
 
+MAX_ASKED_AGAIN: Final = 20
+ASK_AGAIN_INTERVAL_SECONDS: Final = 5 * 60
+"""Pages that are asked again at one time, and how often: the app may name such pages for ever."""
+
 MAX_WAITING_PAGES: Final = 10_000
 MAX_TOLD_PAGES: Final = 1000
 TAKEN_PAGES: Final = 50
@@ -76,13 +82,14 @@ MAX_SITES: Final = 1000
 """Sites with a queue. If there are more, all are forgotten."""
 
 _ROUND_LEASE: Final = "verify"
+_AGAIN_LEASE: Final = "again"
 _RESULTS_RECORD: Final = "results"
 _TOLD_RECORD: Final = "asked"
 _UNREADABLE: Final = (ValueError, TypeError, AttributeError, OverflowError, RecursionError)
 """What reading a damaged record may raise."""
 
 
-class _Result(NamedTuple):
+class RequestResult(NamedTuple):
     """What the last requests for a page got."""
 
     failure: str
@@ -93,6 +100,11 @@ class _Result(NamedTuple):
     """POSIX seconds."""
     seconds: float = 0.0
     """How long the last one took; 0 if it failed."""
+
+    @property
+    def slow_seconds(self) -> float | None:
+        """The same if that was slow."""
+        return self.seconds if self.seconds >= SLOW_SECONDS else None
 
 
 class Prober:
@@ -110,7 +122,7 @@ class Prober:
         self._clock = clock
         self._observe = observe
         self.may_request = may_request
-        self._results = BoundedCache[tuple[StoreKey, str], _Result](MAX_WAITING_PAGES)
+        self._results = BoundedCache[tuple[StoreKey, str], RequestResult](MAX_WAITING_PAGES)
         self.reset_after_fork()
         reset_after_fork(self)
 
@@ -133,18 +145,17 @@ class Prober:
         """Pause for so many seconds, or until an event: by default, until the prober is closed."""
         (wakeup or self._closing).wait(seconds)
 
-    def failure_of(self, site: Site, path: str, since: float = 0) -> str | None:
+    def failure_of(self, site: Site, path: str) -> str | None:
         """What the last request for a decoded path got, in words that follow "the request".
 
-        It is empty if that was evidence, and None if this process knows of none since a POSIX time.
+        It is empty if that was evidence, and None if this process knows of none.
         """
         result = self._results.get((site.store_key, path))
-        return None if result is None or result.at < since else result.failure
+        return None if result is None else result.failure
 
-    def slow_seconds_of(self, site: Site, path: str) -> float | None:
-        """How long a decoded path took to answer, if it was slow."""
-        result = self._results.get((site.store_key, path))
-        return None if result is None or result.seconds < SLOW_SECONDS else result.seconds
+    def result_of(self, site: Site, path: str) -> RequestResult | None:
+        """What the last request for a decoded path got; None if this process knows of none."""
+        return self._results.get((site.store_key, path))
 
     def forget(self, site: Site) -> None:
         """Look for unvisited pages at once, because the store has lost what was known of them."""
@@ -212,9 +223,7 @@ class Prober:
         queue, now = self._queue(site), self._clock()
         due = [path for path in marked() if self.may_request(site, path)]
         if self._is_look_due(request, queue, now) and self._lease(site, _ROUND_LEASE, ROUND_INTERVAL_SECONDS):
-            for path, result in self._saved_results(site).items():
-                if self.failure_of(site, path) is None:
-                    self._results.put((site.store_key, path), result)
+            self.take_results(site)
             if told := self._told(site):
                 left = told[TAKEN_PAGES:]  # if this process dies, others request these
                 with suppress(StoreError):
@@ -250,9 +259,16 @@ class Prober:
         queue.looked_at = -math.inf if is_test else now
         return True
 
-    def due(self, site: Site, paths: Iterable[str]) -> list[str]:
-        """Those decoded paths that no visitor asked for that may be requested again, if their last request failed."""
-        return [path for path in paths if self._is_due(site, path, self._clock())]
+    def ask_again(self, site: Site, paths: Iterable[str], *, at_once: bool) -> None:
+        """Request the first of these decoded paths that may be: they are named, but their last answer was no page.
+
+        Unless that is to be done at once, one of all processes does it, now and then.
+        """
+        may_be = (path for path in paths if self.may_request(site, path) and self._is_due(site, path, self._clock()))
+        if (due := [*islice(may_be, MAX_ASKED_AGAIN)]) and (
+            at_once or self._lease(site, _AGAIN_LEASE, ASK_AGAIN_INTERVAL_SECONDS)
+        ):
+            self.ask(site, due)
 
     def is_asked(self, site: Site) -> bool:
         """Whether pages of a site wait to be requested."""
@@ -410,32 +426,39 @@ class Prober:
 
     def _answered(self, response: CapturedResponse) -> None:
         site, seconds = response.site, response.seconds
-        self._keep(site, response.path, _Result("", 0, self._clock(), seconds), is_told=seconds >= SLOW_SECONDS)
+        self._keep(site, response.path, RequestResult("", 0, self._clock(), seconds), is_told=seconds >= SLOW_SECONDS)
         self._observe(response)
 
     def _fail(self, site: Site, path: str, reason: str) -> None:
         """Remember that a page did not answer."""
         before = self._results.get((site.store_key, path))
         failures = 1 if before is None else before.failures + 1
-        self._keep(site, path, _Result(reason, failures, self._clock()), is_told=True)
+        self._keep(site, path, RequestResult(reason, failures, self._clock()), is_told=True)
 
-    def _keep(self, site: Site, path: str, result: _Result, *, is_told: bool) -> None:
+    def _keep(self, site: Site, path: str, result: RequestResult, *, is_told: bool) -> None:
         """Remember what a page got, and tell other processes of it."""
         self._results.put((site.store_key, path), result)
-        if is_told:
+        if is_told and len(path) <= MAX_KEPT_PATH_CHARS:
             with suppress(StoreError):
                 results = self._saved_results(site)
                 results.pop(path, None)  # so that it is the last
                 kept = dict([*results.items(), (path, result)][-MAX_KEPT_RESULTS:])
                 self._store.save(site.store_key, {_RESULTS_RECORD: json.dumps(kept).encode()})
 
-    def _saved_results(self, site: Site) -> dict[str, _Result]:
+    def take_results(self, site: Site) -> None:
+        """Learn what other processes got."""
+        for path, result in self._saved_results(site).items():
+            known = self._results.get((site.store_key, path))
+            if known is None or known.at < result.at:
+                self._results.put((site.store_key, path), result)
+
+    def _saved_results(self, site: Site) -> dict[str, RequestResult]:
         """What pages got in the last day, by decoded path, whichever process asked: those that failed or were slow."""
         now = self._clock()
         with suppress(StoreError, *_UNREADABLE):
             record = self._store.load(site.store_key, [_RESULTS_RECORD]).get(_RESULTS_RECORD, b"{}")
             return {
-                path: _Result(str(failure), int(failures), float(at), float(seconds))
+                path: RequestResult(str(failure), int(failures), float(at), float(seconds))
                 for path, (failure, failures, at, seconds) in json.loads(record).items()
                 if 0 <= now - at < KEPT_RESULT_SECONDS
             }

@@ -79,8 +79,9 @@ class Tracker:
         self.ignore_reason = ignore_reason
         self.sampler: BodySampler = BodySampler()
         self.ignored: IgnoredRequests = IgnoredRequests()
-        self.errors: BoundedCache[PageKey, str] = BoundedCache(MAX_TRACKED_PAGES)
-        """What visitors got, if that was the last answer and an error of the server, in words that follow "it"."""
+        self.errors: BoundedCache[PageKey, tuple[str, float]] = BoundedCache(MAX_TRACKED_PAGES)
+        """What the last visitor of a page got, in words that follow "it", empty unless that was an error of the server;
+        and when, in POSIX seconds."""
         self.reset_after_fork()
         reset_after_fork(self)
 
@@ -129,7 +130,8 @@ class Tracker:
         """Remember the error that a visitor got, or that there was none."""
         key = page.site.store_key, page.path
         if error or self.errors.get(key):
-            self.errors.put(key, error)
+            self.errors.put(key, (error, self.clock()))
+            page.last = None  # the next response is looked at, too
 
 
 def guarded(event: Callable[..., None]) -> Callable[..., None]:
@@ -241,7 +243,8 @@ class Exchange(ABC):
         """Observe that the app has raised an error."""
         self.retract()
         page, tracker = self.page, self.tracker
-        if page is None or self.has_started or not isinstance(error, Exception):
+        is_clients = not isinstance(error, Exception) or "Disconnect" in type(error).__name__
+        if page is None or self.has_started or is_clients:
             return
         if tracker.ignore_reason(self.request()) is None:
             tracker.note_error(page, f"raised {type(error).__name__} for a visitor")

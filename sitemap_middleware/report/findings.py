@@ -69,7 +69,7 @@ RULES: Final = (
         "repeated",
         "Pages that repeat another page",
         "Search engines take such pages for soft 404s or duplicates, and choose one themselves.",
-        "Answer 404 for what does not exist, and redirect other spellings of a path to one.",
+        "Give each page a text of its own; answer 404 for what does not exist; redirect other spellings of a path.",
         _REPEATS,
     ),
     Rule(

@@ -25,6 +25,7 @@ from ..protocol.language_codes import X_DEFAULT, language_code
 from ..protocol.value_checks import parse_date, validate_changefreq, validate_priority
 from .django_urlconf import default_language, own_connections, resolve
 from .language_versions import group_of
+from .route_table import section_name
 
 SETTING = "SITEMAP_SITEMAPS"
 
@@ -37,9 +38,11 @@ class SitemapSection:
 
     def __init__(self, name: str, sitemap: Any) -> None:
         self.key: str = name
-        self.name: str = re.sub(r"\W", "_", name)
+        self.name: str = re.sub(r"\W", lambda match: f"_{ord(match[0]):x}_", name)  # of unequal names, unequal ones
         self._sitemap = sitemap
         self.provider: Provider = Provider(self._items, f"{SETTING}[{name!r}]", any_route=True)
+        self.has_static_pages_only = False
+        """Whether its pages are all static, as it was read last. Then no document has pages of its provider."""
         self.static_settings: Mapping[str, RouteSettings] = {}
         """The settings of static routes, by path. Replaced when the sitemap was read to its end."""
         self.paths: Collection[int] = ()
@@ -49,12 +52,14 @@ class SitemapSection:
         """The route that stands for all views with pages in this sitemap."""
         sitemap = self._instance()
         has_versions = getattr(sitemap, "i18n", False) and getattr(sitemap, "alternates", False)
+        language = I18N if has_versions else None
+        section = "" if self.has_static_pages_only else None
         return Route(
             f"section {self.name}",
             self.key,  # the documents are named after it, as those of Django's own view
             static=False,
             host=host,
-            settings=RouteSettings(values=self.provider, language_parameter=I18N if has_versions else None),
+            settings=RouteSettings(values=self.provider, language_parameter=language, section=section),
             builder=_paths(self, prefix),
         )
 
@@ -65,6 +70,7 @@ class SitemapSection:
         """The pages of views with parameters. Views that are decorated to be excluded or enumerated are left out."""
         static: dict[str, RouteSettings] = {}
         paths = set[int]()
+        section = section_name(self.key) if getattr(settings, "SITEMAP_SECTIONS", None) is True else None
         with _plain_urls():
             sitemap = self._instance()
             site = get_current_site(SimpleNamespace(get_host=_host))
@@ -80,7 +86,8 @@ class SitemapSection:
                     fields = _fields(url, view_settings)
                     version = _version(url)
                     if match is not None and not any((*match.args, *match.captured_kwargs.values())):
-                        static[path] = RouteSettings(**fields, version=version)  # also the home page of a catch-all
+                        # also the home page of a catch-all
+                        static[path] = RouteSettings(**fields, version=version, section=section)
                         if not (match.args or match.captured_kwargs):
                             continue
                     if match is not None:
@@ -90,7 +97,7 @@ class SitemapSection:
                     yield entry
         self.paths = paths
         if static != self.static_settings:
-            self.static_settings = static
+            self.static_settings, self.has_static_pages_only = static, not paths
 
 
 @contextmanager

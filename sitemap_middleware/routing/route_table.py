@@ -204,8 +204,7 @@ class RouteTable:
     def section_of(self, route: Route) -> str | None:
         """The name of the section that the pages of a route are in, if it has one of its own."""
         if route.settings.section is None and self._is_section_by_endpoint and not route.static:
-            name = _fit_for_url(route.endpoint).lower()
-            return f"{name}_" if name in RESERVED_SECTIONS else name
+            return section_name(route.endpoint)
         return route.settings.section
 
     @cached_property
@@ -316,6 +315,12 @@ def _fit_for_url(endpoint: str) -> str:
     """The name of a section for an endpoint. It does not end like that of another document."""
     name = re.sub(r"[^A-Za-z0-9_.~-]+", "-", endpoint).strip("-") or "values"
     return re.sub(r"-(?=(?:[0-9]+|routes|pages)\Z)", "_", name)
+
+
+def section_name(endpoint: str) -> str:
+    """The name of the section of an endpoint, if each has one."""
+    name = _fit_for_url(endpoint).lower()
+    return f"{name}_" if name in RESERVED_SECTIONS else name
 
 
 def _settings_text(settings: RouteSettings) -> str:

@@ -319,9 +319,11 @@ def test_sitemap_classes_may_share_a_view() -> None:
     assert project.middleware.explain("/posts/old/").reason.startswith("SITEMAP_SITEMAPS['archive'] includes it")
     reason = project.middleware.explain("/posts/none/").reason
     assert "it is in none of SITEMAP_SITEMAPS['posts'], SITEMAP_SITEMAPS['archive']" in reason
-    project = Project(SITE, SITEMAP_SITEMAPS={"posts": Posts, "archive": Archive}, SITEMAP_SECTIONS=True)
+    classes = {"posts": Posts, "a-b": Archive, "a_b": Posts, "static": Pages}
+    project = Project(SITE, SITEMAP_SITEMAPS=classes, SITEMAP_SECTIONS=True)
     project.listed()
-    assert locs(project.request("/sitemap-archive.xml").body) == [f"{BASE}/posts/old/"]
+    assert locs(project.request("/sitemap-a-b.xml").body) == [f"{BASE}/posts/old/"]
+    assert locs(project.request("/sitemap-static.xml").body) == [f"{BASE}/", f"{BASE}/about/"]
 
 
 @pytest.mark.parametrize("in_test", [False, True])

@@ -250,9 +250,9 @@ def test_page_that_is_listed_again_is_requested_once(site: WebSite, pages: Pages
     assert codes(result).count("page-status") == 2
 
 
-def known_url(listed: bool, reason: str, status: int | None) -> EvaluatedUrl:
-    nothing = EvaluatedUrl._make([None] * len(EvaluatedUrl._fields))
-    return nothing._replace(url="https://example.com/a", listed=listed, reason=reason, status=status, last_seen=1)
+def known_url(listed: bool, reason: str, status: int | None, failure: str = "") -> EvaluatedUrl:
+    nothing = EvaluatedUrl._make([None] * len(EvaluatedUrl._fields))._replace(url="https://example.com/a", last_seen=1)
+    return nothing._replace(listed=listed, reason=reason, status=status, failure=failure)
 
 
 @pytest.mark.parametrize(
@@ -260,6 +260,7 @@ def known_url(listed: bool, reason: str, status: int | None) -> EvaluatedUrl:
     [
         (known_url(True, "it answered 200", 404), "coverage-listed-bad"),
         (known_url(False, "it says noindex", 200), "coverage-not-listed"),
+        (known_url(True, "it answered 200", 200, failure="it answered a visitor with 500"), "coverage-failing"),
         (known_url(True, "it answered 200", 200), None),
         (known_url(True, "the values of its route include it", None), None),
         (known_url(False, "it answered 404", 404), None),

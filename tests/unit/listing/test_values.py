@@ -528,6 +528,17 @@ def test_page_that_recovers_unseen_is_requested_again_after_an_hour_or_a_refresh
     until(lambda: site.locs() == [f"{LOCAL}/", *PAGES])
 
 
+def test_pages_that_may_not_be_requested_do_not_keep_others_from_being_asked_again() -> None:
+    slugs = [*(f"draft-{number}" for number in range(30)), "real"]
+    pages, marks = {"/": Page(), "/posts/{slug}": Page(410)}, {"/posts/{slug}": sitemap(values=slugs)}
+    site = SampleSite("wsgi", pages, marks=marks, verify=True, exclude="/posts/draft-*")
+    site.visit("/", *(f"/posts/{slug}" for slug in slugs))
+    assert site.locs() == [f"{LOCAL}/"]
+    pages["/posts/{slug}"] = Page()
+    site.clock.pass_(3601)
+    until(lambda: site.locs() == [f"{LOCAL}/", f"{LOCAL}/posts/real"])
+
+
 @BOTH
 def test_a_page_that_is_not_enumerated_is_never_listed_and_leaves_no_trace(protocol: str) -> None:
     marks = {"/posts/{slug}": sitemap(values=SLUGS)}

@@ -192,7 +192,6 @@ def test_listed_pages_that_fail_now_or_equal_others_are_found(protocol: str) -> 
     sample.pages |= {"/fails": Page(500), "/fine": Page(503)}
     sample.visit("/fails", "/fine")
     sample.pages["/fine"] = page_of("/fine")
-    sample.clock.pass_(60)
     sample.visit("/fine")
     found = found_in(sample)
     assert found["Pages that answer errors"] == ["/fails"]
