@@ -127,8 +127,8 @@ def _no_candidate_reason(
     if route is not None and route.builder is not None:
         return "its route has values, and they do not include it"
     if route is not None:
-        never = "there was no visit, it was answered with a 404 or alike, or the middleware has not requested the page since"
-        return f"its route {route.path} is learned, but nothing has shown that this is a page: {never}"
+        never = "no visit, or a 404 or alike, or no request of the middleware since"
+        return f"its route {route.path} is learned, but nothing has shown that this is a page: there was {never}"
     if matching is None and snapshot.table.has_explicit_route(path):
         return f"the app has a route of this path for other hosts, and none that answers on {snapshot.site.host}"
     variant = path[:-1] if path.endswith("/") else f"{path}/"
