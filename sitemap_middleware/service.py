@@ -409,7 +409,6 @@ class SitemapService:
         Why a provider fails, or which items are wrong, is added to `failures`. Without that, `ValuesError` is raised.
         """
         for snapshot in snapshots:
-            self.prober.take_results(snapshot.site)
             context = self.evaluation_context(snapshot)
             yield from evaluated_urls(self._entries, context, self.options.media_types, self._trouble_of, failures)
 

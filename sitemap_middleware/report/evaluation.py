@@ -250,6 +250,7 @@ class EvaluationCache:
                 self._service.sitemap_handler.bring_up_to_date(site, request)
             except (Unavailable, StoreError) as error:  # what is known is shown all the same
                 unavailable = str(error)
+            self._service.prober.take_results(site)
             snapshot = replace(self._service.snapshot(site), async_collector=request.async_collector)
             evaluation = evaluate(self._service, snapshot, unavailable)
             if len(self._latest) >= MAX_SITES:

@@ -49,7 +49,7 @@ def test_made_up_paths_that_lead_nowhere_are_not_even_kept(protocol: str) -> Non
     site = SampleSite(protocol, {"/posts/{slug}": Page(404)}, learn="/posts/{slug}", store=store)
     site.visit(*(f"/posts/{number}" for number in range(20)))
     assert all_pages(store, "loopback:http/") == []
-    assert "no visit has shown that it is a page" in site.app.explain("/posts/3").reason
+    assert "nothing has shown that this is a page: there was no visit" in site.app.explain("/posts/3").reason
 
 
 @BOTH
