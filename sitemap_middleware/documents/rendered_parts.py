@@ -323,9 +323,8 @@ class SavedParts:
                 known = known.without_entries()
             elif previous.documents or known.by_loc:
                 before, known = known, _with_changes(known, source, (previous, saved), (part, records))
-                left = (
-                    loc for loc, change in known.by_loc.items() if change.kind == "left" and loc not in before.by_loc
-                )
+                left = {loc for loc, change in known.by_loc.items() if change.kind == "left"}
+                left -= {loc for loc, change in before.by_loc.items() if change.kind == "left"}
                 source.ask(islice(left, MAX_ASKED))
             records[_CHANGES + source.name] = known.encoded()
         if last_good is not None and previous is not None:

@@ -92,7 +92,7 @@ class ListingPolicy:
             return Verdict(False, "it is the sitemap itself")
         if path == ROBOTS_PATH:
             return Verdict(False, ROBOTS_TXT_REASON)
-        if options.report is not None and (path == options.report or path.startswith(f"{options.report}/")):
+        if options.is_report(path):
             return Verdict(False, "it is the sitemap's report")
         if route.internal and options.include.find(path, route.path) is None:
             return Verdict(False, route.internal)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from operator import attrgetter
 from typing import Final, NamedTuple
 
 from ..listing.policy import EQUAL_CONTENT, OTHER_SLASH, ROBOTS_REASON, UNANSWERED, UNREQUESTED
@@ -17,6 +18,8 @@ UNFETCHED_DAYS: Final = 30
 class Rule(NamedTuple):
     """Something to do about some pages."""
 
+    rank: int
+    """The lower, the worse."""
     id: str
     """Also what the list of its pages is asked by."""
     title: str
@@ -44,6 +47,7 @@ _UNREQUESTED: Final = f"kind = {_text(UNREQUESTED)}"
 
 RULES: Final = (
     Rule(
+        30,
         "errors",
         "Pages that answer errors",
         "Visitors and crawlers get nothing there, and links to them lead nowhere.",
@@ -51,6 +55,7 @@ RULES: Final = (
         _FAILS,
     ),
     Rule(
+        50,
         "forbidden",
         "Linked pages that robots.txt forbids",
         "Crawlers find the links and may not read the pages, so they do not see a noindex there either.",
@@ -58,6 +63,7 @@ RULES: Final = (
         _FORBIDDEN,
     ),
     Rule(
+        70,
         "linked",
         "Linked pages that are not listed",
         "Visitors get to them, and the sitemap does not name them: the list says why for each.",
@@ -66,6 +72,7 @@ RULES: Final = (
         f" AND NOT ({_REPEATS})",
     ),
     Rule(
+        80,
         "repeated",
         "Pages that repeat another page",
         "Search engines take such pages for soft 404s or duplicates, and choose one themselves.",
@@ -73,6 +80,7 @@ RULES: Final = (
         _REPEATS,
     ),
     Rule(
+        90,
         "unlinked",
         "Listed pages that no page links to",
         "Such a page is often none for visitors: a fragment, a health check, the end of a form.",
@@ -80,6 +88,7 @@ RULES: Final = (
         "listed AND linked = 0",
     ),
     Rule(
+        110,
         "slow",
         "Pages that take more than a second to answer",
         "Crawlers request fewer pages of a slow site. This is the time that the middleware's own last request took.",
@@ -87,6 +96,7 @@ RULES: Final = (
         "slow_seconds IS NOT NULL",
     ),
     Rule(
+        120,
         "priority",
         "Listed pages that all have one high priority",
         "Priority compares the pages of one site: a value that all share says nothing of any.",
@@ -95,6 +105,7 @@ RULES: Final = (
         " AND max(priority) > 0.5 FROM pages WHERE listed)",
     ),
     Rule(
+        130,
         "undated",
         "Listed pages without a date",
         "Search engines come back at the right time to pages whose dates prove true.",
@@ -115,7 +126,8 @@ SHOWN: Final = {
 class Finding(NamedTuple):
     """Something to do about the site, and where the report shows more."""
 
-    id: str
+    rank: int
+    """The lower, the worse."""
     title: str
     why: str
     fix: str
@@ -125,13 +137,6 @@ class Finding(NamedTuple):
     """The list of pages that it shows."""
     concerned: int | None = None
     """How many pages or routes it concerns."""
-
-
-_ORDER: Final = (
-    *("unserved", "hidden", "errors", "failing", "forbidden", "undecided", "linked", "repeated", "unlinked"),
-    *("unfetched", "slow", "priority", "undated"),
-)
-"""The worst first."""
 
 
 def findings(
@@ -151,9 +156,9 @@ def findings(
         is_sitemap_forbidden: whether robots.txt disallows the sitemap itself.
         days_unfetched: days since a crawler requested it.
     """
-    found = [Finding(rule.id, rule.title, rule.why, rule.fix, "pages", rule.id, count) for rule, count in pages]
+    found = [Finding(rule.rank, rule.title, rule.why, rule.fix, "pages", rule.id, count) for rule, count in pages]
     found += _of_site(routes, unserved_reason, days_unfetched, is_sitemap_forbidden=is_sitemap_forbidden)
-    return sorted(found, key=lambda finding: _ORDER.index(finding.id))[:MAX_FINDINGS]
+    return sorted(found, key=attrgetter("rank"))[:MAX_FINDINGS]
 
 
 def _of_site(
@@ -162,7 +167,7 @@ def _of_site(
     """What is to be done about the site itself and its routes."""
     if unserved_reason:
         yield Finding(
-            "unserved",
+            10,
             "The sitemap is not served",
             f"{unserved_reason}.",
             "Search engines get no sitemap until that is mended, if it is not meant.",
@@ -170,7 +175,7 @@ def _of_site(
         )
     if is_sitemap_forbidden:
         yield Finding(
-            "hidden",
+            20,
             "robots.txt forbids the sitemap itself",
             "Search engines may not read it.",
             "Allow its path in robots.txt.",
@@ -178,7 +183,7 @@ def _of_site(
         )
     if failing := sum(report.failing or report.unmatched for report in routes):
         yield Finding(
-            "failing",
+            40,
             "Routes whose values or dates fail, and patterns that match nothing",
             "The sitemap lacks pages or dates, or lists what a pattern was to leave out.",
             "The list of routes says what is wrong.",
@@ -187,7 +192,7 @@ def _of_site(
         )
     if undecided := sum(report.undecided for report in routes):
         yield Finding(
-            "undecided",
+            60,
             "Routes with parameters whose pages nobody names",
             "The sitemap cannot list their pages.",
             "Mark each @sitemap(values=...), @sitemap(learn=True) or @sitemap(exclude=True), or name it in the option"
@@ -197,7 +202,7 @@ def _of_site(
         )
     if days_unfetched >= UNFETCHED_DAYS:
         yield Finding(
-            "unfetched",
+            100,
             f"No crawler has requested the sitemap for {int(days_unfetched)} days",
             "Search engines may not know of it, unless a cache in front of the app answers them.",
             "Submit it in Search Console and Bing Webmaster Tools, and look at what robots.txt says.",

@@ -236,7 +236,8 @@ def _page(evaluation: Evaluation, asked: str, service: SitemapService) -> Report
     site = evaluation.snapshot.site
     path = asked.strip().removeprefix(site.base_url).partition("#")[0].partition("?")[0]
     path = path if path.startswith("/") or "://" in path else f"/{path}"
-    for spelling in (path, quote_path(path) or path):
+    quoted = quote_path(path) or path
+    for spelling in (path, quoted, quoted.removeprefix(site.root)):
         _, rows = evaluation.index.query(PageQuery(path=spelling), 0, 1)
         if rows:
             row, status = rows[0], 200

@@ -297,6 +297,11 @@ def test_a_page_that_leaves_the_values_is_asked_whether_it_is_gone() -> None:
     bakery.statuses = {"/items/oat": 404}
     bakery.pass_(3600)
     until(lambda: (bakery.pass_(300), gone(bakery) == ["/items/oat"])[1])
+    bakery.items = {"rye": None, "bun": None}  # a new one, which no visitor sees
+    bakery.pass_(3600)
+    bakery.items = {"rye": None}
+    bakery.statuses["/items/bun"] = 404
+    until(lambda: (bakery.pass_(300), gone(bakery) == ["/items/bun", "/items/oat"])[1])
 
 
 def test_what_is_excluded_by_now_is_not_among_what_is_gone() -> None:

@@ -79,6 +79,9 @@ def test_robots_txt_of_the_app_is_obeyed_and_given_a_sitemap_line(protocol: str)
     assert answer.header("content-length") == str(len(answer.body))
     assert sample.locs() == ["https://example.com/", "https://example.com/public"]
     assert sample.app.explain("/private").reason == "the app's robots.txt disallows it"
+    sample = site(protocol, Page(200, TEXT, FORBIDDING.encode()), verify=True)  # nobody visits, and nobody asks
+    sample.locs()
+    assert sample.app.explain("/private").reason == "the app's robots.txt disallows it"
 
 
 @BOTH
