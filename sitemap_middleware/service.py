@@ -347,10 +347,6 @@ class SitemapService:
         site = self.site_resolver.default_site()
         self.complete_routes(site)
         explanation = self._explain(path, self.snapshot(site))
-        if not self.options.enabled:
-            explanation = Explanation(
-                path, explanation.loc, False, "the middleware is turned off", route=explanation.route
-            )
         page = explanation.page
         ignored = self.tracker.ignored.summary(path, known=page is not None)
         note = self.not_served_reason()
@@ -361,6 +357,8 @@ class SitemapService:
     def _explain(self, path: str, snapshot: SiteSnapshot) -> Explanation:
         explanation = explain(self._entries, self.evaluation_context(snapshot), self.options.media_types, path)
         is_document = self.sitemap_handler.is_document(path) or path == self.options.feed
+        if not self.options.enabled:
+            return Explanation(path, explanation.loc, False, "the middleware is turned off", route=explanation.route)
         if path == ROBOTS_PATH:
             reason = ROBOTS_TXT_REASON
         elif is_document and not snapshot.table.has_explicit_route(path):

@@ -104,7 +104,7 @@ def _print_changes(
         print_rows(console(), rows_of_text)
         print_line(console(), f"{_counted(documents, 'document')}, {size:,} bytes put: {location}", "bold")
     if public.host != site.host:
-        print_notes([f"crawlers find it if robots.txt of {site.base_url} has the line Sitemap: {location}"])
+        print_notes([f"crawlers find it if robots.txt of {site.scheme}://{site.host} has the line Sitemap: {location}"])
 
 
 def _print_files(files: list[ExportedFile], site: Site, out: Path, *, as_json: bool) -> None:

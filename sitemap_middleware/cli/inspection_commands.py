@@ -302,7 +302,8 @@ def _print_routes(reports: Sequence[RouteReport]) -> None:
         table.add_column(column, overflow="fold", justify="right" if column == "seen" else "left")
     for name, report in zip(names, reports, strict=True):
         verdict = "yes" if report.verdict.listed else "no"
-        cells = [name, verdict, report.verdict.reason, str(report.known), _lastmod_sources(report)]
+        why = "it fails, or is wrong: see below" if report.failing else report.verdict.reason  # may be a long error
+        cells = [name, verdict, why, str(report.known), _lastmod_sources(report)]
         style = "yellow" if report.undecided or report.unmatched else "" if report.verdict.listed else "dim"
         table.add_row(*(Text(printable(cell)) for cell in cells), style=style)
     out.print(table)
