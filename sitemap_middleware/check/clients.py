@@ -52,6 +52,8 @@ class Response:
     """The beginning of the body, as it was sent."""
     is_complete: bool = True
     redirects: Sequence[str] = ()
+    has_credentials: bool = False
+    """Whether a user and a password were sent."""
     failure: Failure | None = None
     """Why there is no response or, if there is a status, why its body ends early."""
     reason: str = ""

@@ -50,9 +50,11 @@ _SLACK_SECONDS: Final = 24 * 3600
 class Document:
     """Checks a document, which is served at `location` if that is known. What it finds is added to the run."""
 
-    def __init__(self, run: Run, listed: ListedDocument, location: str | None) -> None:
+    def __init__(self, run: Run, listed: ListedDocument, location: str | None, others: list[str] | None = None) -> None:
+        """`others` gets the document if it is XML of another kind, which is a mistake without it."""
         self._run = run
         self._listed = listed
+        self._others = others
         self._host = check_loc(location, is_page=False).host if location else ""
         self._folder = urlsplit(location or "").path.rpartition("/")[0] + "/"
         self.kind: Literal["", "urlset", "index", "feed", "text"] = ""
@@ -70,7 +72,11 @@ class Document:
         try:
             self._read(pieces_of(stream, end, is_declared_gzip=is_declared_gzip))
         except Unreadable as error:
-            self._run.is_complete = False
+            if self._others is not None and error.problem[0] == "xml-root" and error.line:
+                self._others.append(self._listed.url)
+                self._run.checked -= 1
+                return
+            self._run.unread[self._listed.url] = error.problem[1]
             self._run.report(error.problem, self._listed.url, self._listed.url, error.line, error.column)
 
     # Bytes

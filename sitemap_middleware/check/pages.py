@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -23,6 +24,8 @@ _MAX_LINKS: Final = 5_000
 """Links of a page that are read from its beginning, and from its end."""
 _MAX_SITEMAPS_REQUESTED: Final = 20
 """Sitemaps of robots.txt that are requested to see whether they are there."""
+_INDEX_BYTES: Final = 1_000_000
+"""How much of each is searched for the sitemap that is checked: it may be an index."""
 _INVENTED_PATH: Final = "/sitemap-check-1f0c6d9e-page-that-does-not-exist"
 """A path that no site has. What it answers is what a missing page answers."""
 _NOT_REQUESTED: Final = frozenset({Failure.ROBOTS, Failure.LOCAL, Failure.ELSEWHERE})
@@ -43,9 +46,12 @@ class PageChecks:
         self._linked: set[str] = set()
         """The listed pages that another one links to, as `ListedUrl.page` without the last slash."""
 
-    async def check(self, listed: ListedUrl) -> None:
-        """Request a page, and report what is wrong with it."""
-        for problem in await self._problems(listed):
+    async def check(self, listed: ListedUrl) -> Callable[[], None]:
+        """Request a page, and return what reports its problems."""
+        return partial(self._report, listed, await self._problems(listed))
+
+    def _report(self, listed: ListedUrl, problems: Sequence[Problem]) -> None:
+        for problem in problems:
             self._run.report(problem, listed.loc, listed.document, listed.line)
 
     async def _problems(self, listed: ListedUrl) -> list[Problem]:
@@ -57,6 +63,8 @@ class PageChecks:
         self._run.requested += bool(response.status or response.failure in (Failure.TIMEOUT, Failure.REDIRECTS))
         if response.failure in _NOT_REQUESTED or (listed.is_elsewhere and not response.status):
             return []
+        if response.failure not in (None, Failure.REDIRECTS) or response.status in (403, 429) or response.status >= 500:
+            self._run.are_links_known = False
         problems, digest, links = await asyncio.to_thread(check_page, listed.lastmod, response, self._run.now)
         if response.status == 200 and not response.redirects and not listed.is_elsewhere:
             self._got.append(listed)
@@ -70,12 +78,11 @@ class PageChecks:
         return problems
 
     def report_orphans(self) -> None:
-        """Report the pages that no other one links to, once all were requested; none if there are no links at all."""
-        for listed in self._got if self._linked else ():
+        """Report the pages that no other one links to, once all were requested; none if links may be unknown."""
+        are_known = self._linked and self._run.are_links_known
+        for listed in sorted(self._got, key=lambda listed: listed.loc) if are_known else ():
             if listed.page.rstrip("/") not in self._linked and urlsplit(listed.loc).path not in ("", "/"):
-                self._run.report(
-                    ("page-orphan", "no listed page links to it"), listed.loc, listed.document, listed.line
-                )
+                self._report(listed, [("page-orphan", "no listed page links to it")])
 
     async def _digest_of_missing_page(self, url: str) -> int | None:
         """The digest of what an invented path answers with status 200, unless the home page has it, too.
@@ -153,19 +160,22 @@ async def check_site_robots(client: Client, run: Run, url: str) -> None:
     if robots is None:
         return
     first = [document.url for document in run.documents if document.parent is None]
-    for problem in _robots_problems(robots, [url, *first]):
-        run.report(problem, robots.url)
+    is_in_index = False
     own_host = check_loc(robots.url, is_page=False).host
     named = [resolved(robots.url, url) for url in robots.sitemaps]
     unread = [url for url in named if url not in run.named and check_loc(url, is_page=False).host == own_host]
     for other in unread[:_MAX_SITEMAPS_REQUESTED]:
-        response = await client.get(other, 0)
+        response = await client.get(other, _INDEX_BYTES)
+        text, _ = decode_body(response.body, ResponseHeaders(response.headers).codings, _INDEX_BYTES)
+        is_in_index |= any(document.encode() in text for document in first)
         if response.failure not in _NOT_REQUESTED and response.status != 200:
             answer = response.reason or f"it answers {response.status}"
             run.report(("robots-sitemap-missing", f"the line names {other}: {answer}"), robots.url)
+    for problem in _robots_problems(robots, [url, *first], is_in_index=is_in_index):
+        run.report(problem, robots.url)
 
 
-def _robots_problems(robots: Robots, documents: Sequence[str]) -> Iterator[Problem]:
+def _robots_problems(robots: Robots, documents: Sequence[str], *, is_in_index: bool) -> Iterator[Problem]:
     """Check a robots.txt. If it names one of the sitemaps that are being checked, all is well."""
     if robots.status != 200:
         if robots.status in (404, 410):
@@ -185,5 +195,5 @@ def _robots_problems(robots: Robots, documents: Sequence[str]) -> Iterator[Probl
         elif loc.host != own_host:
             yield "robots-other-host", f"the line names {quoted(name)}"
         found.add(loc.page)
-    if not found & {check_loc(document, is_page=False).page for document in documents}:
+    if not is_in_index and not found & {check_loc(document, is_page=False).page for document in documents}:
         yield "robots-no-sitemap-line", "no Sitemap line names this sitemap"

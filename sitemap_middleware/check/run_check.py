@@ -12,7 +12,7 @@ from typing import Any, Final
 from ..exceptions import SitemapError
 from ..listing.evaluated_urls import EvaluatedUrl
 from .clients import Client
-from .findings import RULES, Finding, Problem, Severity
+from .findings import RULES, Finding, Problem
 from .pages import PageChecks, check_site_robots
 from .run_state import CheckSettings, ListedDocument, Pages, Run
 from .sources import ClientSource, FileSource
@@ -21,7 +21,8 @@ from .url_elements import check_loc, without_credentials
 CONCURRENT_DOCUMENTS: Final = 4
 CONCURRENT_PAGES: Final = 8
 
-Job = Coroutine[Any, Any, None]
+Job = Coroutine[Any, Any, Callable[[], None]]
+"""Waits for responses, and returns what is to be done with them."""
 OnProgress = Callable[[int, int | None], None]
 """Takes the number of documents that were read, and that of all; then the same for pages."""
 
@@ -66,9 +67,9 @@ async def check_sitemap(
         done = itertools.count(1)
         checks = map(page_checks.check, chosen)
         await _run_all(checks, CONCURRENT_PAGES, lambda: on_progress(next(done), len(chosen)))
-        if settings.pages is Pages.ALL and run.is_complete:
+        if settings.pages is Pages.ALL and not run.unread:
             page_checks.report_orphans()
-    if run.is_complete:
+    if not run.unread:
         _report_vanished(run, settings.earlier or (), source.name, reasons)
     run.chosen = [url.loc for url in chosen] if client is not None else []
     run.findings = _sorted(run)
@@ -78,16 +79,23 @@ async def check_sitemap(
 def _report_vanished(run: Run, earlier: Iterable[str], name: str, reasons: Mapping[str, str]) -> None:
     """Report URLs of a baseline that are no longer listed, with whatever scheme, with the reasons that are known."""
     listed = {page.partition("://")[2] for page in run.pages}
-    for url in earlier:
-        if url.partition(" ")[0] not in RULES and check_loc(url).page.partition("://")[2] not in listed:
+    for page, url in pages_of_baseline(earlier).items():
+        if page not in listed:
             reason = f"; now {reasons[url]}" if url in reasons else ""
             run.report(("coverage-vanished", f"the URL was listed before{reason}"), url, name)
 
 
-def sitemap_urls(target: str) -> list[str]:
+def pages_of_baseline(lines: Iterable[str]) -> dict[str, str]:
+    """The URLs of a baseline by their pages, without schemes."""
+    urls = (line for line in lines if line.partition(" ")[0] not in RULES)
+    return {check_loc(url).page.partition("://")[2]: url for url in urls}
+
+
+def sitemap_urls(target: str, notes: list[str]) -> list[str]:
     """Return the URLs that the sitemap at a URL lists, or of a site; or that in a file or a folder.
 
-    A URL needs the extra `check`. Raises `SitemapError` if a document cannot be read, with the reason.
+    What could not be read is added to `notes`. A URL needs the extra `check`. Raises `SitemapError` if nothing could be
+    read, with the reason.
     """
 
     async def of_web() -> Run:
@@ -100,13 +108,10 @@ def sitemap_urls(target: str) -> list[str]:
     if not is_url and not Path(target).exists():
         raise SitemapError(f"no such file: {target}; give a URL with http:// or https://, a file or a folder")
     result = asyncio.run(of_web() if is_url else check_sitemap(FileSource(Path(target)), CheckSettings()))
-    if not result.is_complete:
-        found = [
-            finding for finding in reversed(result.findings) if finding.rule.family in ("fetch", "xml", "documents")
-        ]
-        worst = min(found, key=lambda finding: [*Severity].index(finding.rule.severity), default=None)
-        reason = f"{worst.document}: {worst.text}" if worst is not None else "it names what cannot be read"
-        raise SitemapError(f"{name} was not read to its end: {reason}")
+    if result.unread and not result.urls:
+        url, reason = next(iter(result.unread.items()))
+        raise SitemapError(f"{name} could not be read: {url}: {reason}")
+    notes += [f"a part of the sitemap is missing here: {url}: {reason}" for url, reason in result.unread.items()]
     return [url.loc for url in result.urls]
 
 
@@ -161,15 +166,26 @@ async def _read_documents(source: FileSource | ClientSource, run: Run, on_progre
     if started < len(run.documents):
         text = f"the sitemap has {len(run.documents):,} documents, and {started:,} were checked"
         run.report(("index-not-all-read", text), source.name)
-        run.is_complete = False
+        run.unread[source.name] = text
 
 
 async def _run_all(jobs: Iterator[Job], concurrent: int, on_done: Callable[[], None]) -> None:
-    """Run jobs, so many at the same time, and call `on_done` after each."""
+    """Run jobs, so many at the same time, and call `on_done` after each.
+
+    What they return is called in their order, so that equal runs find the same in the same order.
+    """
+    last = asyncio.Event()
+    last.set()
 
     async def run_some() -> None:
+        nonlocal last
         for job in jobs:
-            await job
+            before, last = last, asyncio.Event()
+            own = last
+            conclude = await job
+            await before.wait()
+            conclude()
+            own.set()
             on_done()
 
     await asyncio.gather(*(run_some() for _ in range(concurrent)))

@@ -109,7 +109,10 @@ class Run:
         self.documents: list[ListedDocument] = []
         self.named: dict[str, ListedDocument] = {}
         self.checked = 0
-        self.is_complete = True
+        self.unread: dict[str, str] = {}
+        """Why documents were not read, or not to their end, by their URLs."""
+        self.are_links_known = True
+        """Whether all pages that were requested answered with what people see."""
         self.urls: list[ListedUrl] = []
         self.pages: dict[str, ListedUrl] = {}
         """The first URL of each page, by `ListedUrl.page`."""
@@ -260,7 +263,7 @@ class Run:
                     is_own = page.split("/", 3)[2] == url.page.split("/", 3)[2]
                     # What is for all other languages is often no page, but a redirect to one of the visitor's language.
                     is_known = page in unlisted or page in self.default_versions
-                    if is_own and self.is_complete and not is_known:
+                    if is_own and not self.unread and not is_known:
                         unlisted.add(page)
                         text = f"the page names the version {page}, which no document lists"
                         yield ("hreflang-not-listed", text), url
@@ -275,4 +278,4 @@ def _fewer(code: str, one: Sequence[ListedUrl], other: Sequence[ListedUrl]) -> I
         few, many = sorted((one, other), key=len)
         start = many[0].page.partition("://")[0] + "://" + many[0].page.split("/", 3)[2]
         for url in few:
-            yield (code, f"{len(many):,} other URLs begin with {start}"), url
+            yield (code, f"other URLs that begin with {start}: {len(many):,}"), url

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote, unquote, urljoin, urlsplit
@@ -42,6 +44,8 @@ class FileSource:
         self._shown_folder = path if path.is_dir() else path.parent
         self._folder = self._shown_folder.resolve()
         self._first = dict[Path, str]()
+        self.others: list[str] = []
+        """The XML files of the folder that are of another kind."""
 
     async def first_documents(self) -> list[tuple[str, str | None]]:
         """Return the path and the location of the file, or of those in the folder, but for compressed copies of others.
@@ -59,21 +63,25 @@ class FileSource:
         base = self._location
         return [(str(file), urljoin(base, quote(file.name)) if base else None) for file in files]
 
-    async def read(self, listed: ListedDocument, run: Run) -> None:
-        """Check a document. One that an index names is searched for in the folder of the index."""
+    async def read(self, listed: ListedDocument, run: Run) -> Callable[[], None]:
+        """Return what checks a document. One that an index names is searched for in the folder of the index."""
+        return partial(self._check, listed, run)
+
+    def _check(self, listed: ListedDocument, run: Run) -> None:
         file = self._find(listed.url) if listed.parent is not None else Path(listed.url)
         if file is None:
             text = f"no file of {self._shown_folder} is this sitemap, so it was not checked"
             run.report(("index-file-missing", text), listed.url)
-            run.is_complete = False
+            run.unread[listed.url] = text
         elif listed.parent is not None and file in self._first:  # it was read before the index named it
             check_index_date(run, run.named[self._first[file]], listed.index_latest)
         else:
             if listed.parent is not None:
                 listed.url = str(self._shown_folder / file.relative_to(self._folder))
+            others = self.others if self._first and "sitemap" not in file.name.lower() else None
             try:
                 with file.open("rb") as stream:
-                    Document(run, listed, listed.location).check(stream)
+                    Document(run, listed, listed.location, others).check(stream)
             except OSError as error:
                 raise SitemapError(f"{file} cannot be read: {error.strerror}") from error
 
@@ -116,8 +124,8 @@ class ClientSource:
             found = [url for url in found if url.startswith(self.name)]
         return [(url, url) for url in dict.fromkeys(found or [urljoin(self.name, "sitemap.xml")])]
 
-    async def read(self, listed: ListedDocument, run: Run) -> None:
-        """Request a document, and check the response and what it contains."""
+    async def read(self, listed: ListedDocument, run: Run) -> Callable[[], None]:
+        """Request a document, and return what checks the response and what it contains."""
         url = listed.url
         robots = await self._client.robots_txt(url)
         refusal = "" if robots is None or robots.allows(url) else robots.refusal
@@ -125,6 +133,8 @@ class ClientSource:
         problem = response.problem("fetch", "the server") if response.status else _failure_problem(response)
         if problem is not None and response.status in (401, 403) and not isinstance(self._client, AppClient):
             text = "a user and password in the URL are sent, as in https://user:password@example.com/"
+            if response.has_credentials:
+                text = "the user and password were refused"
             problem = problem[0], f"{problem[1]}; {text}"
         problems = [] if problem is None else [problem]
         if response.status in _REFUSALS and (await self._client.get(url, 0, BROWSER)).status == 200:
@@ -138,6 +148,9 @@ class ClientSource:
         if response.status == 200 and _coding(response) not in ("", "identity", "gzip", "x-gzip"):
             text = f"the response has Content-Encoding: {_coding(response)[:100]}"
             problems.append(("fetch-content-encoding", text))
+        return partial(self._check, listed, run, response, problems)
+
+    def _check(self, listed: ListedDocument, run: Run, response: Response, problems: list[Problem]) -> None:
         if response.status == 200 and {code for code, _ in problems} <= {"fetch-redirect", "fetch-robots"}:
             document = Document(run, listed, response.url)
             end = _failure_problem(response) if response.failure is not None else None
@@ -147,9 +160,9 @@ class ClientSource:
                 said = f"the media type is {quoted(media_type)}" if media_type else "the response has no Content-Type"
                 problems.append(("fetch-content-type", said))
         else:
-            run.is_complete = False
+            run.unread[listed.url] = "; ".join(text for _, text in problems)
         for problem in problems:
-            run.report(problem, url)
+            run.report(problem, listed.url)
 
 
 def _failure_problem(response: Response) -> Problem:

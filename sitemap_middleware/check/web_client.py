@@ -31,7 +31,7 @@ TIMEOUT_SECONDS: Final = 20.0
 """For a connection and the headers of a response, and between two parts of its body."""
 DEADLINE_SECONDS: Final = 180.0
 ATTEMPTS: Final = 3
-"""Requests of a URL, if there is no response, or if the server says that it cannot answer now."""
+"""Requests of a URL, if the server says that it cannot answer now. Without a response, there is one less."""
 MAX_WAIT_SECONDS: Final = 60.0
 """How long a host may ask to be left alone. If it asks for more, it is not requested again."""
 
@@ -136,7 +136,7 @@ class WebClient:
             response = await self._request(url, max_bytes, user_agent)
             attempt += 1
             has_failed = not response.status
-            attempts = 1 if has_failed and host.is_down else ATTEMPTS
+            attempts = 1 if has_failed and host.is_down else ATTEMPTS - has_failed
             wait = max(float(2**attempt), retry_after_seconds(response.header("retry-after"), time.time()))
             is_transient = response.status in _TRANSIENT or (has_failed and response.failure is not Failure.LOCAL)
             if not is_transient or attempt >= attempts or wait > MAX_WAIT_SECONDS:
@@ -158,6 +158,7 @@ class WebClient:
                     reason = f"{urlsplit(url).hostname} is not on the web, but in the local network"
                     return Response(url, failure=Failure.LOCAL, reason=reason)
                 auth = self._auth if _origin(url) == _origin(self._named) else None
+                response.has_credentials = auth is not None
                 async with self._client.stream("GET", url, headers={"User-Agent": user_agent}, auth=auth) as answer:
                     response.status = answer.status_code
                     response.headers = [(name.lower(), value) for name, value in answer.headers.multi_items()]

@@ -6,11 +6,13 @@ import asyncio
 import contextlib
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager
 from difflib import get_close_matches
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import click
 
@@ -19,7 +21,7 @@ from ..check.clients import AppClient, Client
 from ..check.findings import FAMILIES, RULES, Severity, shortened
 from ..check.output import as_json as json_of
 from ..check.output import as_sarif, by_rule, summary, text_lines
-from ..check.run_check import check_sitemap
+from ..check.run_check import check_sitemap, pages_of_baseline
 from ..check.run_state import DEFAULT_LIMIT, DEFAULT_MAX_DOCUMENTS, SAMPLE_PAGES, CheckSettings, Pages, Run
 from ..check.sources import ClientSource, FileSource
 from ..check.url_elements import check_loc, without_credentials
@@ -31,6 +33,7 @@ from .app_loader import is_app_name
 from .command_target import open_target, reporting_errors
 from .terminal import CommandError, console, print_line, print_notes, print_rows, progress
 
+_ALL_CODES: Final = "all"
 _STYLES: Final = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: ""}
 
 _Subject = tuple[
@@ -46,7 +49,9 @@ def _explain(context: click.Context, _parameter: click.Parameter, name: str | No
     if name is None or context.resilient_parsing:
         return
     name, out = name.lower(), console()
-    if (family := next((family for family in FAMILIES if family.name == name), None)) is not None:
+    if name == _ALL_CODES:
+        print_rows(out, [(rule.code, f"{rule.severity}: {rule.title}", "") for rule in RULES.values()])
+    elif (family := next((family for family in FAMILIES if family.name == name), None)) is not None:
         print_line(out, f"{family.name}: {family.about}")
         print_rows(out, [(rule.code, f"{rule.severity}: {rule.title}", "") for rule in family.rules])
     elif (rule := RULES.get(name)) is not None:
@@ -131,11 +136,13 @@ def _codes(texts: Iterable[str]) -> set[str]:
 @terminal.html_option
 @click.option(
     "--explain",
-    metavar="CODE",
+    metavar="[CODE]",
+    is_flag=False,
+    flag_value=_ALL_CODES,
     expose_value=False,
     is_eager=True,
     callback=_explain,
-    help="Print what a rule means, or which codes a family has.",
+    help="Print what a rule means, which codes a family has, or all codes.",
 )
 def check(
     app: Any,
@@ -193,11 +200,24 @@ def check(
         if html:
             context = {"name": source.name, "summary": summary(result), "result": result, "by_rule": by_rule(result)}
             terminal.write_page(html, "check.html", context)
-    if baseline is not None and (write_baseline or not baseline.exists()):
-        _write_baseline(baseline, result)
-    if isinstance(source, FileSource) and (unread := source.unread(result)):
-        text = "sitemaps in folders below, which are not checked, because no index names them"
-        print_notes([f"{text}: {len(unread):,}, such as {unread[0]}"])
+    if isinstance(source, FileSource):
+        if not result.checked:
+            raise CommandError(f"{source.name} has no sitemap, but other XML files, such as {source.others[0]}")
+        if unread := source.unread(result):
+            print_notes([f"sitemaps in folders below, not checked, because no index names them: {_some(unread)}"])
+        if source.others:
+            print_notes([f"XML files that are no sitemaps, not checked: {_some(source.others)}"])
+    elif not result.urls and (name := urlsplit(source.name).path.rpartition("/")[2]) and "." not in name:
+        print_notes([f"to check the sitemaps below it, end the URL with a slash: {source.name}/"])
+    if baseline is not None:
+        before = pages_of_baseline(_lines(baseline))
+        new = [url.loc for page, url in result.pages.items() if before and page.partition("://")[2] not in before]
+        if new:
+            print_notes([f"URLs that are new since {baseline}: {_some(new)}"])
+        if write_baseline or not baseline.exists():
+            _write_baseline(baseline, result)
+        elif result.unread:
+            print_notes([f"what is no longer listed is not told; documents that were not read: {_some(result.unread)}"])
     if result.known_findings:
         print_notes([f"findings left out, because {baseline} names them: {result.known_findings:,}"])
     if as_json:
@@ -227,28 +247,36 @@ def _lines(baseline: Path) -> dict[str, None]:
 
 
 def _write_baseline(file: Path, result: Run) -> None:
-    """Write the URLs that are listed now, and the keys of the findings, unless not all documents were read.
+    """Write the URLs that are listed now, and the keys of the findings, unless no URL could be read.
 
-    Findings of the file with codes that are ignored, and about pages that this run did not request, stay in it.
+    Findings of the file with codes that are ignored, and about pages that this run did not request, stay in it; if
+    documents were not read, all that it has.
     """
-    if not result.is_complete:
-        print_notes([f"{file} is not written, because not all documents were read"])
+    urls, findings = {url.loc for url in result.urls}, {*result.keys}
+    if result.unread and not urls:
+        print_notes([f"{file} is not written, because of documents that were not read: {_some(result.unread)}"])
         return
-    urls = [url.loc for url in result.urls]
     requested, listed = set(map(shortened, result.chosen)), set(map(shortened, urls))
-    kept = set[str]()
     for line in _lines(file):
         code, _, url = line.partition(" ")
         is_of_page = code in RULES and RULES[code].family == "page" and url in listed
-        is_checked = url in requested and (code != "page-orphan" or len(requested) == len(result.pages))
-        if code in result.settings.ignored or (is_of_page and not is_checked):
-            kept.add(line)
+        are_links_known = result.are_links_known and len(requested) == len(result.pages)
+        is_checked = url in requested and (code != "page-orphan" or are_links_known)
+        if result.unread or code in result.settings.ignored or (is_of_page and not is_checked):
+            (findings if code in RULES else urls).add(line)
     try:
-        file.write_text("".join(f"{line}\n" for line in [*urls, *sorted(result.keys | kept)]), "utf-8")
+        file.write_text("".join(f"{line}\n" for line in [*sorted(urls), *sorted(findings)]), "utf-8")
     except OSError as error:
         raise CommandError(f"--baseline cannot be written: {error}") from error
     written = f"{file} is written: it has the URLs that are listed now, and the findings"
+    if result.unread:
+        written += f", and what it had, because of documents that were not read: {_some(result.unread)}"
     print_notes([f"{written}; the next run reports, and fails for, others only"])
+
+
+def _some(names: Collection[str]) -> str:
+    """How many there are, and the first three."""
+    return f"{len(names):,} ({', '.join([*islice(names, 3)])}{', …' if len(names) > 3 else ''})"
 
 
 def _path_of_documents(target: Any) -> Path | None:

@@ -33,6 +33,7 @@ _MAX_LINES: Final = 20
 @terminal.base_url_option
 @click.option("--host", metavar="HOST", help="Count lines of this host only. [default: the host of the sitemap]")
 @click.option("--since", metavar="WHEN", help="Count visits since WHEN: an age such as 7d, or a date.")
+@click.option("--until", metavar="WHEN", help="Count visits before WHEN.")
 @click.option("--verify", is_flag=True, help="Verify addresses: fetch the published ranges, and ask DNS.")
 @terminal.json_option
 @terminal.html_option
@@ -44,6 +45,7 @@ def crawlers(
     base_url: str | None,
     host: str | None,
     since: str | None,
+    until: str | None,
     verify: bool,
     as_json: bool,
     html: Path | None,
@@ -58,7 +60,9 @@ def crawlers(
     """
     if sitemap and isinstance(app, str):  # that of a framework's command line is no choice
         raise CommandError("give either --app or --sitemap")
-    moment = terminal.parse_since(since, int(time.time())) if since else 0
+    now = int(time.time())
+    start = terminal.parse_since(since, now) if since else 0
+    end = terminal.parse_since(until, now, "--until") if until else sys.maxsize
     with reporting_errors(), contextlib.ExitStack() as stack:
         if host:
             host = parse_base_url(host if "://" in host else f"http://{host}", "--host").host
@@ -67,17 +71,17 @@ def crawlers(
         reason_of: Callable[[str], str] | None = None
         notes: list[str] = []
         if sitemap:
-            listed = sitemap_urls(sitemap)
+            listed = sitemap_urls(sitemap, notes)
         elif app:
             listed, reason_of, notes = stack.enter_context(_listed_by_app(app, base_url))
         update = stack.enter_context(progress("lines read"))
         report = crawl_report(
-            logs, identities=identities, listed=listed, since=moment, host=host or "", reason_of=reason_of,
-            on_progress=update,
+            logs, identities=identities, listed=listed, since=start, until=end, host=host or "",
+            reason_of=reason_of, on_progress=update,
         )  # fmt: skip
         report.notes += notes
         if not verify and report.figures["all_visits"] + report.figures["fake_visits"]:
-            report.notes.append("nobody was asked whose the addresses are: --verify tells fake crawlers")
+            report.notes.append("nobody was asked whose the addresses are; --verify tells fake crawlers")
         was_read = not report.problems or report.lines.get("read", 0) > report.lines.get("unreadable", 0)
         if html and was_read:
             site = without_credentials(sitemap or host or "")
@@ -113,7 +117,7 @@ def _print(report: CrawlReport, *, verified: bool) -> None:
     figures, read = report.figures, report.lines.get("read", 0)
     fake = f", fake {figures['fake_visits']:,}" if verified else ""
     counts = f"visits of crawlers {figures['all_visits']:,}, wasted {figures['wasted_visits']:,}{fake}"
-    print_line(out, f"{counts}, lines read {read:,}", "bold")
+    print_line(out, f"{counts}, lines read {read:,}{report.period and f', {report.period}'}", "bold")
     for _, title, columns, rows in report.for_people(verified=verified):
         if title != "by crawler":
             out.print()

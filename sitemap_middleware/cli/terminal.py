@@ -61,7 +61,7 @@ def app_options(wrapped: _Command) -> _Command:
     return click.argument("app")(base_url_option(root_path_option(json_option(wrapped))))
 
 
-def parse_since(text: str, now: int) -> int:
+def parse_since(text: str, now: int, option: str = "--since") -> int:
     """Return the POSIX time of an age, such as "7d", or of a date or datetime, in UTC unless it says otherwise.
 
     Raises `CommandError` if it is neither, or in the future.
@@ -72,10 +72,10 @@ def parse_since(text: str, now: int) -> int:
         moment = int(timestamp_of(datetime.fromisoformat(text.strip())))
     except (ValueError, OverflowError):
         raise CommandError(
-            f"--since={text!r} is no moment; give an age such as 24h, 7d or 2w, or a date such as 2026-01-31"
+            f"{option}={text!r} is no moment; give an age such as 24h, 7d or 2w, or a date such as 2026-01-31"
         ) from None
     if moment > now:
-        raise CommandError(f"--since={text!r} is in the future")
+        raise CommandError(f"{option}={text!r} is in the future")
     return moment
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import mimetypes
 import re
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -81,6 +82,12 @@ class CrawlReport:
     problems: list[str]
     """Why logs could not be read to their end."""
 
+    @property
+    def period(self) -> str:
+        """The days of the first and of the last visit; empty if there is none."""
+        rows = self.tables[0].rows
+        return f"from {min(row[-2] for row in rows)[:10]} to {max(row[-1] for row in rows)[:10]}" if rows else ""
+
     def as_json(self) -> str:
         lists: dict[str, Any] = {"listed_failing": None, "never_crawled": None, "not_listed": None}
         for table in self.tables:
@@ -111,6 +118,7 @@ def crawl_report(
     identities: Identities,
     listed: Iterable[str] | None = None,
     since: int = 0,
+    until: int = sys.maxsize,
     host: str = "",
     reason_of: Callable[[str], str] | None = None,
     on_progress: Callable[[int, int | None], None] = lambda _done, _total: None,
@@ -120,7 +128,7 @@ def crawl_report(
     Args:
         logs: paths of files; `-` is standard input.
         listed: the URLs of the sitemap; None if it is not known.
-        since: POSIX seconds. Earlier visits do not count.
+        since: POSIX seconds. Earlier visits do not count, nor those from `until` on.
         host: if lines name hosts, those of others do not count. Default: the host of most of the listed URLs; those of
             other hosts do not count.
         reason_of: says why a page is not listed, given its decoded path.
@@ -134,9 +142,12 @@ def crawl_report(
             by_host[_site_of_host(url_host)][f"{path}?{query}" if query else path] = url
         largest = max(by_host, key=lambda name: len(by_host[name]), default="")
         host = host or largest
-        pages = by_host.pop(_site_of_host(host) if _site_of_host(host) in by_host else largest, {})
+        if by_host and _site_of_host(host) not in by_host:
+            fix = f"give the sitemap of {host}, or for an app --base-url https://{host}, or leave --host out"
+            raise SitemapError(f"the listed URLs are on {largest}, and not on {host}: {fix}")
+        pages = by_host.pop(_site_of_host(host), {})
         elsewhere = sum(map(len, by_host.values()))
-    counter = VisitCounter(since, host, pages)
+    counter = VisitCounter(since, until, host, pages)
     visits = _visits_of_crawlers(logs, counter, on_progress)
     while batch := list(islice(visits, _BATCH_HITS)):
         known = identities.look_up((crawler, hit.address) for hit, crawler in batch)
@@ -174,9 +185,10 @@ def _visits_of_crawlers(
 class VisitCounter:
     """Counts the visits of crawlers to the pages of one site."""
 
-    def __init__(self, since: int, host: str, listed: Mapping[str, str] | None) -> None:
+    def __init__(self, since: int, until: int, host: str, listed: Mapping[str, str] | None) -> None:
         """Start with none. `listed` has the URLs of the sitemap by path and query; `crawl_report` says the rest."""
         self._since = since
+        self._until = until
         self._host = _site_of_host(host)
         self._listed = listed
         self.lines: Counter[str] = Counter()
@@ -191,7 +203,8 @@ class VisitCounter:
         """By crawler, status, path, and the names of parameters that the sitemap does not have. The path is empty if
         there are too many."""
         self._others: Counter[str] = Counter()
-        self._other_hosts: Counter[str] = Counter()
+        self._hosts: Counter[str] = Counter()
+        """Visits by the hosts that count, or if one was chosen, by those that do not."""
         self._fakes: Counter[tuple[str, str]] = Counter()
         """By address and crawler."""
 
@@ -223,12 +236,16 @@ class VisitCounter:
             self.lines["unreadable"] += 1
         elif at < self._since:
             self.lines["earlier"] += 1
+        elif at >= self._until:
+            self.lines["later"] += 1
         elif hit.method != "GET" or not path or not hit.status.isdecimal():
             self.lines["other requests"] += 1
         elif self._host and host not in ("", "-") and _site_of_host(host) != self._host:
             self.lines["other hosts"] += 1
-            _add(self._other_hosts, _site_of_host(host)[:MAX_NAME_CHARS], "others")
+            _add(self._hosts, _site_of_host(host)[:MAX_NAME_CHARS], "others")
         else:
+            if not self._host and host not in ("", "-"):
+                _add(self._hosts, _site_of_host(host)[:MAX_NAME_CHARS], "others")
             return at, path, query
         return None
 
@@ -335,9 +352,12 @@ class VisitCounter:
         if unreadable or too_long:
             more = f", and {too_long:,} too long" if too_long else ""
             yield f"lines that could not be read: {unreadable:,} of {read:,}{more}"
-        if self._other_hosts:
-            [(host, visits)] = self._other_hosts.most_common(1)
-            of_all = f"{self._other_hosts.total():,}, of them to {host}: {visits:,}"
+        if not self._host and len(self._hosts) > 1:
+            most = ", ".join(f"{host}: {visits:,}" for host, visits in self._hosts.most_common(3))
+            yield f"visits to {len(self._hosts):,} hosts are counted together, such as {most}; --host chooses one"
+        elif self._host and self._hosts:
+            [(host, visits)] = self._hosts.most_common(1)
+            of_all = f"{self._hosts.total():,}, of them to {host}: {visits:,}"
             yield f"visits to other hosts than {self._host}, which do not count: {of_all}; --host chooses another one"
         if read > unreadable and self.lines["no User-Agent"] == read - unreadable:
             yield "the logs keep no User-Agent, so no crawler can be recognised: log in the combined format"

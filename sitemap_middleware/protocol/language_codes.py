@@ -24,6 +24,15 @@ _LANGUAGES: Final = words(
 )
 """ISO 639-1, with the codes that were valid before."""
 
+_LONG_CODES: Final = words(
+    """
+    alb ara arm bel bos bul cat ces chi cze dan deu dut ell eng est fas fin fra fre geo ger gle gre heb hin hrv hun ice
+    ind isl ita jpn kat kor lav lit mac may mkd msa nld nob nor per pol por ron rum rus slk slo slv spa sqi srp swe tha
+    tur ukr vie zho
+    """
+)
+"""Codes of ISO 639-2 that are mistakes: these languages have a code of two letters."""
+
 _REGIONS: Final = words(
     """
     ad ae af ag ai al am ao aq ar as at au aw ax az ba bb bd be bf bg bh bi bj bl bm bn bo bq br bs bt bv bw by bz
@@ -56,7 +65,8 @@ def hreflang_fault(code: str) -> Literal["code", "region"] | None:
         return None
     match = _CODE.fullmatch(code.lower()) if code.isascii() else None
     language, region = match.groups() if match else ("", None)
-    if len(language) != 3 and language not in _LANGUAGES:  # some languages have no code of two letters
+    # Of the languages with codes of three letters, some have none of two.
+    if language in _LONG_CODES or (len(language) != 3 and language not in _LANGUAGES):
         return "code"
     if region in _IGNORED_REGIONS:
         return "region"

@@ -13,7 +13,7 @@ from sitemap_middleware.check.run_check import check_coverage
 from sitemap_middleware.check.run_state import SAMPLE_PAGES, CheckSettings, Pages, Run
 from sitemap_middleware.listing.evaluated_urls import EvaluatedUrl
 
-from .web_site import NAMESPACE, Reply, WebSite, check_url, codes, served, urlset, xml
+from .web_site import NAMESPACE, Reply, WebSite, check_url, codes, index, served, urlset, xml
 
 NOW = 1_769_860_800.0  # 2026-01-31T12:00:00Z
 PATH = "/sitemap.xml"
@@ -118,6 +118,10 @@ def test_orphans_are_told_only_of_sites_whose_pages_were_all_read(site: WebSite)
     linked(site)
     assert [finding.url for finding in check(site).findings] == [f"{site.origin}/a"]
     assert codes(check(site, Pages.SAMPLE)) == []
+    list_pages(site, "/", "/a", "/b/", "/busy")
+    site.add("/busy", Reply(503))
+    assert codes(check(site)) == ["page-status"], "that page may link to it"
+    list_pages(site, "/", "/a", "/b/")
     site.add("/", html("No links"))
     assert codes(check(site)) == [], "they may be written by scripts"
 
@@ -234,10 +238,12 @@ def test_each_rule_of_pages_and_robots_has_a_faulty_one(name: str, cases: dict[s
     assert {code for code, _ in cases.values()} == {rule.code for rule in family.rules}
 
 
-def test_robots_may_be_refused_or_name_several_sitemaps_in_any_case(site: WebSite) -> None:
+def test_robots_may_be_refused_or_name_several_sitemaps_in_any_case_or_an_index(site: WebSite) -> None:
     list_pages(site, "/")
     site.add_sitemap("/b.xml", "/")
-    for reply in Reply(403), robots(f"SITEMAP: {site.origin}/b.xml", f"  sitemap : {site.origin}{PATH}\r"):
+    site.add("/index.xml", xml(index(f"{site.origin}{PATH}")))
+    in_any_case = robots(f"SITEMAP: {site.origin}/b.xml", f"  sitemap : {site.origin}{PATH}\r")
+    for reply in Reply(403), in_any_case, robots(f"Sitemap: {site.origin}/index.xml"):
         site.add("/robots.txt", reply)
         assert codes(check(site)) == []
 

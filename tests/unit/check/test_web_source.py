@@ -176,6 +176,9 @@ def test_overload_is_waited_for(site: WebSite) -> None:
     site.add(PATH, Reply(503, headers={"Retry-After": "7"}), Reply(429), good(site))
     assert check_url(f"{site.origin}{PATH}").findings == []
     assert site.requests.count(PATH) == 3
+    site.close(PATH)
+    assert codes(check_url(f"{site.origin}{PATH}")) == ["fetch-failed"]
+    assert site.requests.count(PATH) == 5, "a request that may have timed out is made twice"
 
 
 @pytest.mark.parametrize("pause", ["3600", "Sat, 31 Jan 2099 14:00:00 GMT"])
@@ -189,23 +192,25 @@ def test_urls_of_a_sitemap(site: WebSite, tmp_path: Path) -> None:
     site.add("/robots.txt", Reply(200, f"Sitemap: {site.origin}/a.xml\n".encode()))
     site.add("/a.xml", xml(index(f"{site.origin}/b.xml")))
     site.add_sitemap("/b.xml", "/1", "/2")
-    assert sitemap_urls(site.origin) == [f"{site.origin}/1", f"{site.origin}/2"]
+    assert sitemap_urls(site.origin, []) == [f"{site.origin}/1", f"{site.origin}/2"]
     site.add("/robots.txt", Reply(404))
     site.add_sitemap("/sitemap.xml", "/3")
-    assert sitemap_urls(f"{site.origin}/".upper()) == [f"{site.origin}/3"]
+    assert sitemap_urls(f"{site.origin}/".upper(), []) == [f"{site.origin}/3"]
     (tmp_path / "sitemap.xml").write_text(urlset("https://example.com/a"), "utf-8")
-    assert sitemap_urls(str(tmp_path)) == sitemap_urls(str(tmp_path / "sitemap.xml")) == ["https://example.com/a"]
+    assert (
+        sitemap_urls(str(tmp_path), []) == sitemap_urls(str(tmp_path / "sitemap.xml"), []) == ["https://example.com/a"]
+    )
 
 
 def test_urls_of_a_folder_of_a_site(site: WebSite) -> None:
     site.add("/robots.txt", Reply(200, f"Sitemap: {site.origin}/a.xml\n".encode()))
     site.add_sitemap("/shop/sitemap.xml", "/shop/1")
     site.add_sitemap("/sitemap/", "/2")
-    assert sitemap_urls(f"{site.origin}/shop/") == [f"{site.origin}/shop/1"]
-    assert sitemap_urls(f"{site.origin}/sitemap/") == [f"{site.origin}/2"]
+    assert sitemap_urls(f"{site.origin}/shop/", []) == [f"{site.origin}/shop/1"]
+    assert sitemap_urls(f"{site.origin}/sitemap/", []) == [f"{site.origin}/2"]
     site.add("/robots.txt", Reply(200, f"Sitemap: {site.origin}/a.xml\nSitemap: {site.origin}/shop/b.xml\n".encode()))
     site.add_sitemap("/shop/b.xml", "/shop/3")
-    assert sitemap_urls(f"{site.origin}/shop/") == [f"{site.origin}/shop/3"]
+    assert sitemap_urls(f"{site.origin}/shop/", []) == [f"{site.origin}/shop/3"]
 
 
 def test_why_a_sitemap_has_no_urls(site: WebSite, tmp_path: Path) -> None:
@@ -215,10 +220,11 @@ def test_why_a_sitemap_has_no_urls(site: WebSite, tmp_path: Path) -> None:
         f"{site.origin}/missing.xml": "the server answers 404",
         f"{site.origin}/closed.xml": "answers 401; a user and password in the URL are sent, as in https://user:password@",
         str(tmp_path / "index.xml"): "https://example.com/b.xml: no file of .* is this sitemap",
+        f"{site.origin}/closed.xml".replace("//", "//ann:wrong@"): "answers 401; the user and password were refused",
         "example.com/sitemap.xml": "give a URL with http:// or https://",
     }.items():
         with pytest.raises(SitemapError, match=reason):
-            sitemap_urls(target)
+            sitemap_urls(target, [])
 
 
 @pytest.mark.parametrize("url", ["https://[/", "mailto:ann@example.com"])
@@ -235,6 +241,11 @@ def test_documents_of_an_index_are_read_each_once(site: WebSite) -> None:
     result = check_url(f"{site.origin}{PATH}")
     assert (result.checked, len(result.urls), result.findings) == (13, 12, [])
     assert sorted(site.requests) == sorted(["/robots.txt", PATH, *names])
+    site.delays["/1.xml"] = 0.1
+    site.add_sitemap("/7.xml", "/1.xml/page")
+    again = check_url(f"{site.origin}{PATH}")
+    assert [url.document for url in again.urls] == [url.document for url in result.urls], "the order of the index"
+    assert [finding.document for finding in again.findings] == [f"{site.origin}/7.xml"]
 
 
 def test_index_without_end_is_left_at_the_limit(site: WebSite) -> None:

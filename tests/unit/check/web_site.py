@@ -51,6 +51,7 @@ class WebSite:
         self.browser_replies: dict[str, Reply] = {}
         self.default = Reply(404)
         """The reply of all other paths."""
+        self.delays: dict[str, float] = {}
         self.requests: list[str] = []
         self.credentials = set[str | None]()
         self.is_over = threading.Event()
@@ -90,6 +91,7 @@ def served() -> Iterator[WebSite]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             site.credentials.add(self.headers["Authorization"])
+            site.is_over.wait(site.delays.get(self.path, 0))
             status, body, headers, length, seconds = site.reply(self.path, self.headers["User-Agent"])
             if not status:
                 self.close_connection = True

@@ -144,13 +144,14 @@ def test_what_cannot_be_checked_is_an_error(arguments: list[Any], error: str) ->
     result = check(*arguments)
     assert result.exit_code == 2
     assert error in result.stderr
-    assert "seo" not in result.stderr
+    assert "seo:" not in result.stderr
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
 def test_each_family_lists_its_codes_and_a_rule_is_explained(family: Family) -> None:
     listed = check("--explain", family.name).stdout.splitlines()[-len(family.rules) :]
     assert [line.split()[0] for line in listed] == [rule.code for rule in family.rules]
+    assert {*listed} <= {*check("--explain").stdout.splitlines()}
     rule = family.rules[0]
     result = check("--explain", rule.code.upper())
     assert result.exit_code == 0
@@ -175,7 +176,12 @@ def test_folder_is_checked_with_all_its_sitemaps(tmp_path: Path) -> None:
     assert f"{tmp_path / 'pages.xml'}:1:" in result.stdout
     assert "not checked" not in result.stderr
     other = write(tmp_path / "de" / "sitemap.xml", "https://example.com/de/b")
-    assert f"no index names them: 1, such as {other}" in " ".join(check(tmp_path).stderr.split())
+    (tmp_path / "pom.xml").write_text("<project/>", "utf-8")
+    assert f"no index names them: 1 ({other})" in " ".join((result := check(tmp_path)).stderr.split())
+    assert (
+        result.stdout.count("[xml-root]"),
+        f"no sitemaps, not checked: 1 ({tmp_path}/pom.xml)" in result.stderr,
+    ) == (0, 1)
 
 
 def test_base_url_is_that_of_the_folder(tmp_path: Path) -> None:
@@ -206,6 +212,7 @@ def test_url_with_its_index() -> None:
         site.add("/robots.txt", Reply(200, f"Sitemap: {site.origin}/sitemap.xml\n".encode()))
         result = check(site.origin.upper(), "--pages", "none")
         sampled = check(site.origin)
+        assert f"end the URL with a slash: {site.origin}/shop/\n" in check(f"{site.origin}/shop").stderr
     assert (result.exit_code, result.stdout) == (0, "1 URL in 2 documents: nothing found\n")
     assert f"{site.origin}/gone: the page answers 404 [page-status]" in sampled.stdout
     assert sampled.stdout.endswith("1 URL in 2 documents, 1 page requested: 1 error\n")
@@ -223,7 +230,7 @@ def test_credentials_of_the_url_reach_its_origin_only_and_no_output(tmp_path: Pa
         forms = (["--json"], ["--format", "sarif"])
         output = "".join(check(f"{url}/sitemap.xml", *form, *options).output for form in forms)
         assert site.requests.count("/gone") == 2
-        assert sitemap_urls(f"{url}/sitemap.xml") == [f"{site.origin}/gone", f"{other.origin}/gone"]
+        assert sitemap_urls(f"{url}/sitemap.xml", []) == [f"{site.origin}/gone", f"{other.origin}/gone"]
     assert (site.credentials, other.credentials) == ({"Basic c2VvOnMzQGNyZXQ="}, {None})
     assert "s3" not in output + "".join(file.read_text("utf-8") for file in files)
 
@@ -247,7 +254,9 @@ def test_urls_that_vanish_but_by_a_move_to_https(tmp_path: Path) -> None:
     assert baseline.read_text("utf-8").splitlines() == urls
 
     write(file, f"{BAKERY}/", f"{BAKERY}/b", f"{BAKERY}/caf%C3%A9")
-    found = messages(check(file, "--json", "--baseline", baseline))
+    answer = check(file, "--json", "--baseline", baseline)
+    assert f"URLs that are new since {baseline}: 1 ({BAKERY}/b)" in answer.stderr
+    found = messages(answer)
     assert found == {("coverage-vanished", urls[1]): "the URL was listed before"}
     assert codes(check(file, "--json", "--baseline", baseline)) == ["coverage-vanished"]
 
@@ -255,6 +264,20 @@ def test_urls_that_vanish_but_by_a_move_to_https(tmp_path: Path) -> None:
     assert f"{baseline} is written" in " ".join(answer.stderr.split())
     assert codes(check(file, "--json", "--baseline", baseline)) == []
     assert {path.name for path in tmp_path.iterdir()} == {"sitemap.xml", "urls.txt"}
+
+
+def test_baseline_keeps_urls_of_documents_that_cannot_be_read(tmp_path: Path) -> None:
+    file, baseline = tmp_path / "index.xml", tmp_path / "urls.txt"
+    file.write_text(index(f"{BAKERY}/b.xml", f"{BAKERY}/a.xml"), "utf-8")
+    for name in ("a", "b"):
+        write(tmp_path / f"{name}.xml", f"{BAKERY}/{name}")
+    options = ("--baseline", baseline, "--write-baseline", "--ignore", "documents")
+    for unread, name in enumerate(("", "a", "b")):
+        (tmp_path / f"{name}.xml").unlink(missing_ok=True)
+        answer = check(file, *options)
+        assert baseline.read_text("utf-8") == f"{BAKERY}/a\n{BAKERY}/b\n"
+        assert (f"documents that were not read: {unread} (" in answer.stderr) is bool(unread)
+    assert f"{baseline} is not written" in answer.stderr
 
 
 def test_baseline_keeps_findings_of_pages_that_are_not_requested(tmp_path: Path) -> None:

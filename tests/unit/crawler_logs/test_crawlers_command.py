@@ -20,6 +20,7 @@ from sitemap_middleware.cli.main import command, commands_for
 from sitemap_middleware.crawler_logs import crawl_report
 
 from ...support.access_logs import BINGBOT, BROWSER, WRITERS, Hit, log_text, write_log
+from ..check.web_site import index
 
 AT = 1_764_000_000
 SOMEBODY, LIAR, NAMELESS = "8.8.4.4", "8.8.4.5", "9.9.9.1"
@@ -121,12 +122,16 @@ def test_only_visits_since_a_moment_count(tmp_path: Path) -> None:
     assert [(line["crawler"], line["visits"]) for line in found["crawlers"]] == [("Googlebot", 1)]
     assert found["pages"] == [{"path": "/menu", "crawlers": ["Googlebot"], "status": 200, "visits": 1}]
     assert found["lines"]["earlier"] == 17
+    assert report(tmp_path / "access.log", "--until", "2025-11-25")["lines"]["later"] == 1
 
 
 def test_lines_of_other_hosts_do_not_count(sitemap_file: Path, tmp_path: Path) -> None:
     hits = [Hit("/menu", host="www.bakery.example"), Hit("/", host="shop.example"), Hit("/rye", host="shop.example")]
     log = write_log(tmp_path / "access.log", "vhost-combined", hits)
     assert report(log)["crawlers"][0]["visits"] == 3
+    assert "2 hosts are counted together, such as shop.example: 2, bakery.example: 1" in report(log)["notes"][0]
+    result = run(log, "--sitemap", sitemap_file, "--host", "shop.example", code=2)
+    assert "the listed URLs are on bakery.example, and not on shop.example" in result.stderr
     for host in ("shop.example", "https://Shop.example:443/"):
         assert report(log, "--host", host)["crawlers"][0]["visits"] == 2
     assert "--host='http://x y' has an invalid host" in run(log, "--host", "x y", code=2).stderr
@@ -336,15 +341,18 @@ def test_text_has_the_figures_and_the_page_of_html_needs_nothing_else_and_escape
     sitemap_file: Path, tmp_path: Path
 ) -> None:
     hits = [*TRUTH, Hit("/%3Cscript%3Ealert(1)%3C/script%3E")]
+    (tmp_path / "index.xml").write_text(index("https://bakery.example/sitemap.xml", "https://bakery.example/dead.xml"))
     log, file = write_log(tmp_path / "access.log", "combined", hits), tmp_path / "page.html"
-    text = run(log, "--sitemap", sitemap_file, "--html", file).stdout
-    assert "visits of crawlers 17, wasted 3, lines read 21" in text
+    text = run(log, "--sitemap", sitemap_file.with_name("index.xml"), "--html", file).stdout
+    assert "visits of crawlers 17, wasted 3, lines read 21, from 2025-11-24 to 2025-11-25" in text
     assert not {"fake", "reason"} & {*text.split()}
     assert "listed, and never requested: 1 of 4\nURL \nhttps://bakery.example/new\n" in text.replace("  ", "")
     assert "crawled, and not listed: 3" in text
     page = file.read_text()
     assert '<a href="https://bakery.example/new">' in page
-    assert "/café" in page
+    for part in ("/café", "From 2025-11-24 to", "part of the sitemap is missing here: https://bakery.example/dead.xml"):
+        assert part in page
+    assert "--verify" not in page
     assert "<script" not in page
     assert "&lt;script&gt;alert" in page
     assert "<link" not in page
