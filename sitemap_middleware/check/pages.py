@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -17,7 +16,7 @@ from ..http.messages import MAX_HTML_BYTES
 from ..http.robots_parser import MAX_ROBOTS_BYTES
 from .clients import Client, Failure, Response, Robots
 from .findings import Problem, quoted, shortened
-from .run_state import ListedUrl, Run
+from .run_state import ListedUrl, Pages, Run
 from .url_elements import check_lastmod, check_loc, resolved
 
 _MAX_LINKS: Final = 5_000
@@ -42,17 +41,27 @@ class PageChecks:
         self._client = client
         self._run = run
         self._missing: dict[str, asyncio.Task[int | None]] = {}
-        self._got: list[ListedUrl] = []
+        self._found: dict[str, list[Problem]] = {}
+        self._got: set[str] = set()
         self._linked: set[str] = set()
         """The listed pages that another one links to, as `ListedUrl.page` without the last slash."""
 
-    async def check(self, listed: ListedUrl) -> Callable[[], None]:
-        """Request a page, and return what reports its problems."""
-        return partial(self._report, listed, await self._problems(listed))
+    async def check(self, listed: ListedUrl) -> None:
+        """Request a page, and keep what is wrong with it."""
+        if problems := await self._problems(listed):
+            self._found[listed.page] = problems
 
-    def _report(self, listed: ListedUrl, problems: Sequence[Problem]) -> None:
-        for problem in problems:
-            self._run.report(problem, listed.loc, listed.document, listed.line)
+    def report(self, checked: Sequence[ListedUrl]) -> None:
+        """Report what is wrong with the checked pages, and if the links of all pages are known, which have none."""
+        run = self._run
+        are_links_known = run.settings.pages is Pages.ALL and run.are_links_known and self._linked and not run.unread
+        for listed in checked:
+            problems = self._found.get(listed.page, [])
+            is_linked = listed.page.rstrip("/") in self._linked or urlsplit(listed.loc).path in ("", "/")
+            if are_links_known and listed.page in self._got and not is_linked:
+                problems.append(("page-orphan", "no listed page links to it"))
+            for problem in problems:
+                run.report(problem, listed.loc, listed.document, listed.line)
 
     async def _problems(self, listed: ListedUrl) -> list[Problem]:
         url = listed.loc
@@ -67,7 +76,7 @@ class PageChecks:
             self._run.are_links_known = False
         problems, digest, links = await asyncio.to_thread(check_page, listed.lastmod, response, self._run.now)
         if response.status == 200 and not response.redirects and not listed.is_elsewhere:
-            self._got.append(listed)
+            self._got.add(listed.page)
         pages = self._run.pages
         self._linked |= {
             link for link in links if link != listed.page.rstrip("/") and {link, f"{link}/"} & pages.keys()
@@ -76,13 +85,6 @@ class PageChecks:
         if is_comparable and digest == await self._digest_of_missing_page(url):
             return [("page-soft-not-found", "the page has the content that an invented URL of its host gets")]
         return problems
-
-    def report_orphans(self) -> None:
-        """Report the pages that no other one links to, once all were requested; none if links may be unknown."""
-        are_known = self._linked and self._run.are_links_known
-        for listed in sorted(self._got, key=lambda listed: listed.loc) if are_known else ():
-            if listed.page.rstrip("/") not in self._linked and urlsplit(listed.loc).path not in ("", "/"):
-                self._report(listed, [("page-orphan", "no listed page links to it")])
 
     async def _digest_of_missing_page(self, url: str) -> int | None:
         """The digest of what an invented path answers with status 200, unless the home page has it, too.

@@ -5,24 +5,23 @@ from __future__ import annotations
 import asyncio
 import itertools
 import time
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from ..exceptions import SitemapError
 from ..listing.evaluated_urls import EvaluatedUrl
 from .clients import Client
 from .findings import RULES, Finding, Problem
 from .pages import PageChecks, check_site_robots
-from .run_state import CheckSettings, ListedDocument, Pages, Run
+from .run_state import CheckSettings, ListedDocument, Run
 from .sources import ClientSource, FileSource
 from .url_elements import check_loc, without_credentials
 
 CONCURRENT_DOCUMENTS: Final = 4
 CONCURRENT_PAGES: Final = 8
 
-Job = Coroutine[Any, Any, Callable[[], None]]
-"""Waits for responses, and returns what is to be done with them."""
 OnProgress = Callable[[int, int | None], None]
 """Takes the number of documents that were read, and that of all; then the same for pages."""
 
@@ -64,11 +63,15 @@ async def check_sitemap(
         if isinstance(source, ClientSource):
             await check_site_robots(client, run, source.name)
         page_checks = PageChecks(client, run)
-        done = itertools.count(1)
-        checks = map(page_checks.check, chosen)
-        await _run_all(checks, CONCURRENT_PAGES, lambda: on_progress(next(done), len(chosen)))
-        if settings.pages is Pages.ALL and not run.unread:
-            page_checks.report_orphans()
+        done, pages = itertools.count(1), iter(chosen)
+
+        async def check_some() -> None:
+            for page in pages:
+                await page_checks.check(page)
+                on_progress(next(done), len(chosen))
+
+        await asyncio.gather(*(check_some() for _ in range(CONCURRENT_PAGES)))
+        page_checks.report(chosen)
     if not run.unread:
         _report_vanished(run, settings.earlier or (), source.name, reasons)
     run.chosen = [url.loc for url in chosen] if client is not None else []
@@ -151,41 +154,21 @@ async def _read_documents(source: FileSource | ClientSource, run: Run, on_progre
         run.add_document(ListedDocument(name, location))
     if len(first) == 1 and (location := first[0][1]):
         run.named[location] = run.documents[0]  # an index may name itself
-    started = 0
-
-    def jobs() -> Iterator[Job]:
-        nonlocal started
-        while started < min(run.settings.max_documents, len(run.documents)) and not run.is_full:
+    started, waiting = 0, deque[asyncio.Task[Callable[[], None]]]()
+    while True:
+        while (
+            len(waiting) < CONCURRENT_DOCUMENTS
+            and started < min(run.settings.max_documents, len(run.documents))
+            and not run.is_full
+        ):
+            waiting.append(asyncio.create_task(source.read(run.documents[started], run)))
             started += 1
-            yield source.read(run.documents[started - 1], run)
-
-    before = -1
-    while before < started:  # what was read may name further documents
-        before = started
-        await _run_all(jobs(), CONCURRENT_DOCUMENTS, lambda: on_progress(run.checked, len(run.documents)))
+        if not waiting:
+            break
+        check = await waiting.popleft()
+        check()  # in the order of the index, so that equal runs find the same; it may name further documents
+        on_progress(run.checked, len(run.documents))
     if started < len(run.documents):
         text = f"the sitemap has {len(run.documents):,} documents, and {started:,} were checked"
         run.report(("index-not-all-read", text), source.name)
         run.unread[source.name] = text
-
-
-async def _run_all(jobs: Iterator[Job], concurrent: int, on_done: Callable[[], None]) -> None:
-    """Run jobs, so many at the same time, and call `on_done` after each.
-
-    What they return is called in their order, so that equal runs find the same in the same order.
-    """
-    last = asyncio.Event()
-    last.set()
-
-    async def run_some() -> None:
-        nonlocal last
-        for job in jobs:
-            before, last = last, asyncio.Event()
-            own = last
-            conclude = await job
-            await before.wait()
-            conclude()
-            own.set()
-            on_done()
-
-    await asyncio.gather(*(run_some() for _ in range(concurrent)))

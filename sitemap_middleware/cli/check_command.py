@@ -66,10 +66,8 @@ def _explain(context: click.Context, _parameter: click.Parameter, name: str | No
 
 
 def _unknown_rule(name: str) -> CommandError:
-    families = [family.name for family in FAMILIES]
-    near = get_close_matches(name, [*families, *RULES], 1)
-    all_families = f"--explain FAMILY lists the codes of a family: {', '.join(families)}"
-    hint = f"did you mean {near[0]}?" if near else all_families
+    near = get_close_matches(name, [*(family.name for family in FAMILIES), *RULES], 1)
+    hint = f"did you mean {near[0]}?" if near else "--explain lists all codes"
     return CommandError(f"{name!r} is neither the code of a rule nor a family of rules; {hint}")
 
 

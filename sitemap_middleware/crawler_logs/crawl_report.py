@@ -352,13 +352,10 @@ class VisitCounter:
         if unreadable or too_long:
             more = f", and {too_long:,} too long" if too_long else ""
             yield f"lines that could not be read: {unreadable:,} of {read:,}{more}"
-        if not self._host and len(self._hosts) > 1:
+        if self._hosts and (self._host or len(self._hosts) > 1):
+            hosts = f"other hosts than {self._host}, which do not" if self._host else "several hosts, which all"
             most = ", ".join(f"{host}: {visits:,}" for host, visits in self._hosts.most_common(3))
-            yield f"visits to {len(self._hosts):,} hosts are counted together, such as {most}; --host chooses one"
-        elif self._host and self._hosts:
-            [(host, visits)] = self._hosts.most_common(1)
-            of_all = f"{self._hosts.total():,}, of them to {host}: {visits:,}"
-            yield f"visits to other hosts than {self._host}, which do not count: {of_all}; --host chooses another one"
+            yield f"visits to {hosts} count: {self._hosts.total():,} ({most}); --host chooses one"
         if read > unreadable and self.lines["no User-Agent"] == read - unreadable:
             yield "the logs keep no User-Agent, so no crawler can be recognised: log in the combined format"
         if beyond:

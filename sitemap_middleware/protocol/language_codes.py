@@ -25,13 +25,10 @@ _LANGUAGES: Final = words(
 """ISO 639-1, with the codes that were valid before."""
 
 _LONG_CODES: Final = words(
-    """
-    alb ara arm bel bos bul cat ces chi cze dan deu dut ell eng est fas fin fra fre geo ger gle gre heb hin hrv hun ice
-    ind isl ita jpn kat kor lav lit mac may mkd msa nld nob nor per pol por ron rum rus slk slo slv spa sqi srp swe tha
-    tur ukr vie zho
-    """
+    "ara bul ces chi cze dan deu dut ell eng est fin fra fre ger gre heb hin hrv hun ind ita jpn kor lav lit nld nor"
+    " pol por ron rum rus slk slo slv spa srp swe tha tur ukr vie zho"
 )
-"""Codes of ISO 639-2 that are mistakes: these languages have a code of two letters."""
+"""The most usual codes of ISO 639-2 that are mistakes: these languages have a code of two letters."""
 
 _REGIONS: Final = words(
     """

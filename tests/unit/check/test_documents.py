@@ -156,8 +156,8 @@ def test_urls_beyond_the_memory_of_a_run_are_not_read(tmp_path: Path, monkeypatc
     for name in "abcdef":
         (tmp_path / f"{name}.xml").write_text(urlset(*(f"https://example.com/{name}/{number}" for number in range(3))))
     result = asyncio.run(check_sitemap(FileSource(tmp_path), CheckSettings()))
-    assert (len(result.urls), len(result.unread)) == (3, 1)
-    assert [finding.text for finding in result.findings] == ["the sitemap has 6 documents, and 1 were checked"]
+    assert (len(result.urls), len(result.unread)) == (12, 1)
+    assert [finding.text for finding in result.findings] == ["the sitemap has 6 documents, and 4 were checked"]
 
 
 def test_file_that_cannot_be_read(tmp_path: Path) -> None:

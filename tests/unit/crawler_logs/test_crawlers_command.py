@@ -129,7 +129,7 @@ def test_lines_of_other_hosts_do_not_count(sitemap_file: Path, tmp_path: Path) -
     hits = [Hit("/menu", host="www.bakery.example"), Hit("/", host="shop.example"), Hit("/rye", host="shop.example")]
     log = write_log(tmp_path / "access.log", "vhost-combined", hits)
     assert report(log)["crawlers"][0]["visits"] == 3
-    assert "2 hosts are counted together, such as shop.example: 2, bakery.example: 1" in report(log)["notes"][0]
+    assert "several hosts, which all count: 3 (shop.example: 2, bakery.example: 1)" in report(log)["notes"][0]
     result = run(log, "--sitemap", sitemap_file, "--host", "shop.example", code=2)
     assert "the listed URLs are on bakery.example, and not on shop.example" in result.stderr
     for host in ("shop.example", "https://Shop.example:443/"):
@@ -137,7 +137,7 @@ def test_lines_of_other_hosts_do_not_count(sitemap_file: Path, tmp_path: Path) -
     assert "--host='http://x y' has an invalid host" in run(log, "--host", "x y", code=2).stderr
     found = report(log, "--sitemap", sitemap_file)
     assert (found["crawlers"][0]["visits"], found["lines"]["other hosts"]) == (1, 2)
-    assert "other hosts than bakery.example, which do not count: 2, of them to shop.example: 2" in found["notes"][0]
+    assert "other hosts than bakery.example, which do not count: 2 (shop.example: 2)" in found["notes"][0]
 
 
 def test_listed_urls_of_other_hosts_do_not_count(sitemap_file: Path, tmp_path: Path) -> None:
