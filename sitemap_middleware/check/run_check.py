@@ -111,10 +111,11 @@ def sitemap_urls(target: str, notes: list[str]) -> list[str]:
     if not is_url and not Path(target).exists():
         raise SitemapError(f"no such file: {target}; give a URL with http:// or https://, a file or a folder")
     result = asyncio.run(of_web() if is_url else check_sitemap(FileSource(Path(target)), CheckSettings()))
-    if result.unread and not result.urls:
-        url, reason = next(iter(result.unread.items()))
-        raise SitemapError(f"{name} could not be read: {url}: {reason}")
-    notes += [f"a part of the sitemap is missing here: {url}: {reason}" for url, reason in result.unread.items()]
+    if result.unread:
+        why = ", ".join(f"{url}: {reason}" for url, reason in itertools.islice(result.unread.items(), 3))
+        if not result.urls:
+            raise SitemapError(f"{name} could not be read: {why}")
+        notes.append(f"documents that could not be read: {len(result.unread):,}; their URLs are missing here: {why}")
     return [url.loc for url in result.urls]
 
 

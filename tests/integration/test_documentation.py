@@ -37,7 +37,7 @@ FILE = re.compile(r"# (\w+\.py)\n")
 """The first line of a snippet that commands of its page find as a file."""
 OUTSIDE = {
     *("grep", "redis-cli", "xargs", "pip", "litestar", "python", "python3", "sqlite3", "curl", "git", "nox"),
-    *("sitemap-middleware", ".", "docker", "pre-commit"),
+    *("sitemap-middleware", ".", "docker", "pre-commit", "zcat"),
 }
 """Programs of `sh` blocks: they change the reader's machine, or need what tests have not."""
 

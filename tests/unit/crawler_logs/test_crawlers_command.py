@@ -350,7 +350,7 @@ def test_text_has_the_figures_and_the_page_of_html_needs_nothing_else_and_escape
     assert "crawled, and not listed: 3" in text
     page = file.read_text()
     assert '<a href="https://bakery.example/new">' in page
-    for part in ("/café", "From 2025-11-24 to", "part of the sitemap is missing here: https://bakery.example/dead.xml"):
+    for part in ("/café", "From 2025-11-24 to", "URLs are missing here: https://bakery.example/dead.xml"):
         assert part in page
     assert "--verify" not in page
     assert "<script" not in page
