@@ -157,11 +157,8 @@ async def _read_documents(source: FileSource | ClientSource, run: Run, on_progre
         run.named[location] = run.documents[0]  # an index may name itself
     started, waiting = 0, deque[asyncio.Task[Callable[[], None]]]()
     while True:
-        while (
-            len(waiting) < CONCURRENT_DOCUMENTS
-            and started < min(run.settings.max_documents, len(run.documents))
-            and not run.is_full
-        ):
+        most = min(run.settings.max_documents, len(run.documents))
+        while len(waiting) < CONCURRENT_DOCUMENTS and started < most and not run.is_full:
             waiting.append(asyncio.create_task(source.read(run.documents[started], run)))
             started += 1
         if not waiting:

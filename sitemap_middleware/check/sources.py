@@ -141,8 +141,6 @@ class ClientSource:
             problems = [("fetch-user-agent", f"the server answers {response.status}, and 200 to a browser")]
         if response.failure is Failure.ROBOTS and refusal:
             problems = []
-        elif response.failure is Failure.ROBOTS and listed.parent is None:
-            raise SitemapError(f"{response.reason}, though Google and Bing may: give --ignore-robots")
         if refusal:
             problems.append(("fetch-robots", refusal))
         if response.status == 200 and _coding(response) not in ("", "identity", "gzip", "x-gzip"):
@@ -151,6 +149,8 @@ class ClientSource:
         return partial(self._check, listed, run, response, problems)
 
     def _check(self, listed: ListedDocument, run: Run, response: Response, problems: list[Problem]) -> None:
+        if response.failure is Failure.ROBOTS and listed.parent is None and problems[0][0] != "fetch-robots":
+            raise SitemapError(f"{response.reason}, though Google and Bing may: give --ignore-robots")
         if response.status == 200 and {code for code, _ in problems} <= {"fetch-redirect", "fetch-robots"}:
             document = Document(run, listed, response.url)
             end = _failure_problem(response) if response.failure is not None else None

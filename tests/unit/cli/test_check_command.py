@@ -269,12 +269,10 @@ def test_urls_that_vanish_but_by_a_move_to_https(tmp_path: Path) -> None:
 def test_baseline_keeps_urls_of_documents_that_cannot_be_read(tmp_path: Path) -> None:
     file, baseline = tmp_path / "index.xml", tmp_path / "urls.txt"
     file.write_text(index(f"{BAKERY}/b.xml", f"{BAKERY}/a.xml"), "utf-8")
-    for name in ("a", "b"):
-        write(tmp_path / f"{name}.xml", f"{BAKERY}/{name}")
-    options = ("--baseline", baseline, "--write-baseline", "--ignore", "documents")
-    for unread, name in enumerate(("", "a", "b")):
-        (tmp_path / f"{name}.xml").unlink(missing_ok=True)
-        answer = check(file, *options)
+    documents = [write(tmp_path / f"{name}.xml", f"{BAKERY}/{name}") for name in "ab"]
+    for unread, document in enumerate([*documents, file]):
+        answer = check(file, "--baseline", baseline, "--write-baseline", "--ignore", "documents")
+        document.unlink()
         assert baseline.read_text("utf-8") == f"{BAKERY}/a\n{BAKERY}/b\n"
         assert (f"documents that were not read: {unread} (" in answer.stderr) is bool(unread)
     assert f"{baseline} is not written" in answer.stderr
