@@ -12,8 +12,8 @@ SITE = "https://example.com"
 LEGAL = st.text("abz09AZ-._~!$&'()*+,;=:@/", max_size=20)
 
 
-def codes(url: str, *, is_page: bool = True) -> list[str]:
-    return [code.removeprefix("loc-") for code, _ in check_loc(url, is_page=is_page).problems]
+def codes(url: str) -> list[str]:
+    return [code.removeprefix("loc-") for code, _ in check_loc(url).problems]
 
 
 @pytest.mark.parametrize(
@@ -84,10 +84,6 @@ def test_good_url(url: str) -> None:
 )
 def test_faulty_url(url: str, code: str) -> None:
     assert codes(url) == [code]
-
-
-def test_sitemap_may_be_a_file_of_data() -> None:
-    assert codes(f"{SITE}/sitemap.xml?utm_source=a", is_page=False) == []
 
 
 LOCAL_NAMES = ["localhost", "app", "site.local", "kubernetes.default.svc"]

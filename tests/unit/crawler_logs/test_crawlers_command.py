@@ -130,8 +130,7 @@ def test_lines_of_other_hosts_do_not_count(sitemap_file: Path, tmp_path: Path) -
     log = write_log(tmp_path / "access.log", "vhost-combined", hits)
     assert report(log)["crawlers"][0]["visits"] == 3
     assert "several hosts, which all count: 3 (shop.example: 2, bakery.example: 1)" in report(log)["notes"][0]
-    result = run(log, "--sitemap", sitemap_file, "--host", "shop.example", code=2)
-    assert "the listed URLs are on bakery.example, and not on shop.example" in result.stderr
+    assert "and not on shop.example" in run(log, "--sitemap", sitemap_file, "--host", "shop.example", code=2).stderr
     for host in ("shop.example", "https://Shop.example:443/"):
         assert report(log, "--host", host)["crawlers"][0]["visits"] == 2
     assert "--host='http://x y' has an invalid host" in run(log, "--host", "x y", code=2).stderr
