@@ -49,6 +49,8 @@ def summary(result: Run) -> str:
     """Say how much was read, and how many findings there are."""
     found = ", ".join(_counted(number, severity) for severity, number in result.by_severity().items() if number)
     urls, documents = _counted(len(result.urls), "URL"), _counted(result.checked, "document")
+    if duplicates := len(result.urls) - len(result.pages):
+        urls += f" ({_counted(duplicates, 'duplicate')})"
     share = hint = ""
     if result.requested < len(result.pages):
         are_all_chosen = len(result.chosen) == len(result.pages)

@@ -253,6 +253,7 @@ def test_page_that_is_listed_again_is_requested_once(site: WebSite, pages: Pages
     list_pages(site, "/gone", "/caf%C3%A9", "/caf%c3%a9", "/gone")
     result = check(site, pages)
     assert (site.requests.count("/gone"), result.requested) == (1, 2)
+    assert summary(result).startswith("4 URLs (2 duplicates) in 1 document, 2 pages requested")
     assert codes(result).count("page-status") == 2
 
 
