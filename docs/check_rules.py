@@ -34,7 +34,10 @@ def write_pages() -> None:
     for name, family in families.items():
         rules = {code: rule for code, rule in family.items() if isinstance(rule, dict)}
         page = FAMILY.format(name=name, title=family["title"], about=family["about"])
-        page += "".join(RULE.format(code=code, **rule) for code, rule in rules.items())
+        for code, rule in rules.items():
+            page += RULE.format(code=code, **rule)
+            if rule.get("source"):
+                page += f"\nSee also: <{rule['source']}>\n"
         if "source" in family:
             page += f"\nSee also: <{family['source']}>\n"
         (PAGES / f"{name}.md").write_text(page, "utf-8")

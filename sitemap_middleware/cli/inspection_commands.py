@@ -280,10 +280,10 @@ def _print_route_report(sitemap_url: str, reports: Sequence[RouteReport]) -> Non
     failing = [f"{report.route.path}: {report.verdict.reason}" for report in reports if report.failing]
     unlinked = [report.route.path for report in reports if report.unlinked]
     for hint, lines in (
+        (_UNLINKED_ROUTES_HINT, unlinked),
         (_UNDECIDED_ROUTES_HINT, undecided),
         ("these patterns match nothing:", unmatched),
         ("these values or lastmod functions fail or are wrong, so the sitemap lacks pages or dates:", failing),
-        (_UNLINKED_ROUTES_HINT, unlinked),
     ):
         if lines:
             print_line(out, f"{'note' if lines is unlinked else 'warning'}: {hint}", "yellow")
