@@ -11,7 +11,7 @@ from typing import Final
 from sitemap_middleware.evidence.dates import CLOCK_SKEW_SECONDS
 from sitemap_middleware.evidence.lastmod import LastmodResult, lastmod
 from sitemap_middleware.evidence.merge import is_worth_writing, merge
-from sitemap_middleware.evidence.observations import Observation, at_merge
+from sitemap_middleware.evidence.observations import INDEXABLE_TYPES, Observation, at_merge
 from sitemap_middleware.evidence.page_verdict import page_verdict
 from sitemap_middleware.evidence.response_headers import ResponseHeaders
 from sitemap_middleware.evidence.response_parser import parse_response
@@ -278,5 +278,5 @@ def dated(known: dict[str, Known], at: float, installed: tuple[int, ...] = ()) -
     return {
         path: lastmod(None, page, None, around, now)
         for path, page in zip(known, pages, strict=True)
-        if page_verdict(page).listed and page.path not in equal_pages
+        if page_verdict(page, INDEXABLE_TYPES, 0).listed and page.path not in equal_pages
     }

@@ -54,7 +54,9 @@ class PageChecks:
     def report(self, checked: Sequence[ListedUrl]) -> None:
         """Report what is wrong with the checked pages, and if the links of all pages are known, which have none."""
         run = self._run
-        are_links_known = run.settings.pages is Pages.ALL and run.are_links_known and self._linked and not run.unread
+        if not self._linked or run.unread_since(run.settings.earlier or ()):
+            run.are_links_known = False
+        are_links_known = run.settings.pages is Pages.ALL and run.are_links_known
         for listed in checked:
             problems = self._found.get(listed.page, [])
             is_linked = listed.page.rstrip("/") in self._linked or urlsplit(listed.loc).path in ("", "/")

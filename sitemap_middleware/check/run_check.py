@@ -72,7 +72,7 @@ async def check_sitemap(
 
         await asyncio.gather(*(check_some() for _ in range(CONCURRENT_PAGES)))
         page_checks.report(chosen)
-    if not run.unread:
+    if not run.unread_since(settings.earlier or ()):
         _report_vanished(run, settings.earlier or (), source.name, reasons)
     run.chosen = [url.loc for url in chosen] if client is not None else []
     run.findings = _sorted(run)
@@ -169,4 +169,4 @@ async def _read_documents(source: FileSource | ClientSource, run: Run, on_progre
     if started < len(run.documents):
         text = f"the sitemap has {len(run.documents):,} documents, and {started:,} were checked"
         run.report(("index-not-all-read", text), source.name)
-        run.unread[source.name] = text
+        run.note_unread(source.name, [("index-not-all-read", text)])

@@ -111,6 +111,7 @@ class Run:
         self.checked = 0
         self.unread: dict[str, str] = {}
         """Why documents were not read, or not to their end, by their URLs."""
+        self._unread_keys: dict[str, set[str]] = {}
         self.are_links_known = True
         """Whether all pages that were requested answered with what people see."""
         self.urls: list[ListedUrl] = []
@@ -144,10 +145,7 @@ class Run:
             return
         url = shortened(url)
         if self.settings.earlier is not None:
-            # A document is the same one on another server, and in another folder.
-            folder = self.documents[0].url.rpartition("/")[0]
-            name = url.removeprefix(folder).lstrip("/")
-            key = finding_key(code, name if document in ("", url) else url)
+            key = self._key(code, url) if document in ("", url) else finding_key(code, url)
             if key in self.settings.earlier:
                 self.known_findings += 1
                 return
@@ -155,6 +153,19 @@ class Run:
         self.counts[code] += 1
         if not self.settings.limit or self.counts[code] <= self.settings.limit:
             self.findings.append(Finding(code, document or url, line, column, url, shortened(text)))
+
+    def _key(self, code: str, url: str) -> str:
+        """The key of a finding about a document, which is the same one on another server, and in another folder."""
+        return finding_key(code, url.removeprefix(self.documents[0].url.rpartition("/")[0]).lstrip("/"))
+
+    def note_unread(self, url: str, problems: Sequence[Problem]) -> None:
+        """Note that a document was not read."""
+        self.unread[url] = "; ".join(text for _, text in problems)
+        self._unread_keys[url] = {self._key(code, shortened(url)) for code, _ in problems}
+
+    def unread_since(self, baseline: Collection[str]) -> list[str]:
+        """The documents that were not read now, as far as a baseline does not name that."""
+        return [url for url, keys in self._unread_keys.items() if not keys.issubset(baseline)]
 
     def add_document(self, document: ListedDocument) -> Problem | None:
         """Add a document. Return what is wrong with its name in the index."""

@@ -70,9 +70,9 @@ class FileSource:
     def _check(self, listed: ListedDocument, run: Run) -> None:
         file = self._find(listed.url) if listed.parent is not None else Path(listed.url)
         if file is None:
-            text = f"no file of {self._shown_folder} is this sitemap, so it was not checked"
-            run.report(("index-file-missing", text), listed.url)
-            run.unread[listed.url] = text
+            problem = "index-file-missing", f"no file of {self._shown_folder} is this sitemap, so it was not checked"
+            run.report(problem, listed.url)
+            run.note_unread(listed.url, [problem])
         elif listed.parent is not None and file in self._first:  # it was read before the index named it
             check_index_date(run, run.named[self._first[file]], listed.index_latest)
         else:
@@ -160,7 +160,7 @@ class ClientSource:
                 said = f"the media type is {quoted(media_type)}" if media_type else "the response has no Content-Type"
                 problems.append(("fetch-content-type", said))
         else:
-            run.unread[listed.url] = "; ".join(text for _, text in problems)
+            run.note_unread(listed.url, problems)
         for problem in problems:
             run.report(problem, listed.url)
 

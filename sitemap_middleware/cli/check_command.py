@@ -214,8 +214,10 @@ def check(
             print_notes([f"URLs that are new since {baseline}: {_some(new)}"])
         if write_baseline or not baseline.exists():
             _write_baseline(baseline, result)
-        elif result.unread:
-            print_notes([f"what is no longer listed is not told; documents that were not read: {_some(result.unread)}"])
+        elif unread_now := result.unread_since(settings.earlier or ()):
+            print_notes([f"what is no longer listed is not told; documents that were not read: {_some(unread_now)}"])
+    if mode is Pages.ALL and not result.are_links_known:
+        print_notes(["orphans are not told: no page links to others, or a page or a document could not be read"])
     if result.known_findings:
         print_notes([f"findings left out, because {baseline} names them: {result.known_findings:,}"])
     if as_json:
@@ -251,24 +253,26 @@ def _write_baseline(file: Path, result: Run) -> None:
     documents were not read, all that it has.
     """
     urls, findings = {url.loc for url in result.urls}, {*result.keys}
+    earlier = _lines(file)
+    unread = result.unread_since(earlier)
     if result.unread and not urls:
         print_notes([f"{file} is not written, because of documents that were not read: {_some(result.unread)}"])
         return
     requested, listed = set(map(shortened, result.chosen)), set(map(shortened, urls))
-    for line in _lines(file):
+    for line in earlier:
         code, _, url = line.partition(" ")
         is_of_page = code in RULES and RULES[code].family == "page" and url in listed
         are_links_known = result.are_links_known and len(requested) == len(result.pages)
         is_checked = url in requested and (code != "page-orphan" or are_links_known)
-        if result.unread or code in result.settings.ignored or (is_of_page and not is_checked):
+        if unread or code in result.settings.ignored or (is_of_page and not is_checked):
             (findings if code in RULES else urls).add(line)
     try:
         file.write_text("".join(f"{line}\n" for line in [*sorted(urls), *sorted(findings)]), "utf-8")
     except OSError as error:
         raise CommandError(f"--baseline cannot be written: {error}") from error
     written = f"{file} is written: it has the URLs that are listed now, and the findings"
-    if result.unread:
-        written += f", and what it had, because of documents that were not read: {_some(result.unread)}"
+    if unread:
+        written += f", and what it had, because of documents that were not read: {_some(unread)}"
     print_notes([f"{written}; the next run reports, and fails for, others only"])
 
 

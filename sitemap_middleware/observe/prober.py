@@ -239,7 +239,7 @@ class Prober:
             self._work_within(request, site, queue, request.wait_seconds)
             return
         while (has_due := queue.has_due(now)) or queue.waiting:
-            job = self._start_job(request, site, queue)
+            before, job = queue.job, self._start_job(request, site, queue)
             if job.is_waited_for:
                 return
             if has_due:
@@ -248,7 +248,8 @@ class Prober:
                 job.wakeup.set()
             if not job.is_done:
                 job.due_done.wait(FIRST_WAIT_SECONDS)
-            if not job.has_failed:
+            has_missed_some = job is before and job.is_done and queue.has_due(now)  # it was just ending
+            if not (job.has_failed or has_missed_some):
                 return
 
     def _is_look_due(self, request: Request, queue: Queue, now: float) -> bool:

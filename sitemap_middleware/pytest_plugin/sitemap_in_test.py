@@ -134,8 +134,9 @@ def _site_of(service: SitemapService, base_url: str | None) -> Site:
     else:
         wanted = service.site_resolver.default_site()
     sites = service.site_resolver.sites(wanted)
-    if not sites:
-        raise OptionError(f"sitemap_of: base_url={base_url!r} is not a site of this app; leave it out")
+    if not sites or (base_url is not None and service.site_resolver.refuses(wanted.host)):
+        fix = "leave it out, or have the app's base_url or allowed_hosts name it"
+        raise OptionError(f"sitemap_of: base_url={base_url!r} is not a site of this app; {fix}")
     return sites[0]
 
 

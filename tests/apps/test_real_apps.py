@@ -124,7 +124,7 @@ APPS = {
         },
         unlisted={
             "/library.json": "application/json",
-            "/library/book/3": "has shown that it is a page",
+            "/library/book/3": "nothing has shown that this is a page",
             "/-/static/codemirror-5.57.0.min.css": "exclude",
         },
         seeds=("/", "/library/book/3"),

@@ -278,6 +278,17 @@ def test_baseline_keeps_urls_of_documents_that_cannot_be_read(tmp_path: Path) ->
     assert f"{baseline} is not written" in answer.stderr
 
 
+def test_a_document_that_never_could_be_read_hides_no_url_that_is_gone(tmp_path: Path) -> None:
+    file, baseline = tmp_path / "index.xml", tmp_path / "urls.txt"
+    file.write_text(index(f"{BAKERY}/a.xml", f"{BAKERY}/dead.xml"), "utf-8")
+    write(tmp_path / "a.xml", f"{BAKERY}/rye", f"{BAKERY}/oat")
+    check(file, "--baseline", baseline, "--write-baseline")
+    write(tmp_path / "a.xml", f"{BAKERY}/rye")
+    assert codes(check(file, "--json", "--baseline", baseline)) == ["coverage-vanished"]
+    check(file, "--baseline", baseline, "--write-baseline")
+    assert f"{BAKERY}/oat" not in baseline.read_text("utf-8")
+
+
 def test_baseline_keeps_findings_of_pages_that_are_not_requested(tmp_path: Path) -> None:
     baseline = tmp_path / "baseline.txt"
     with served() as site:

@@ -116,6 +116,8 @@ def test_the_root_path_is_that_of_the_visits_or_of_base_url(base_url: str | None
 def test_another_site_is_refused(sitemap_of: SitemapOf) -> None:
     with pytest.raises(OptionError, match=r"base_url='https://example\.org' is not a site of this app; leave it out"):
         sitemap_of(flask_app(), base_url="https://example.org")
+    with pytest.raises(OptionError, match=r"have the app's base_url or allowed_hosts name it"):
+        sitemap_of(SitemapMiddleware(flask.Flask("app"), store="memory://"), base_url="https://example.org")
 
 
 def test_a_sitemap_that_cannot_be_made_fails_the_test(sitemap_of: SitemapOf) -> None:

@@ -210,14 +210,8 @@ def test_errors_that_the_app_raises_and_slow_pages_are_found(monkeypatch: pytest
 
     monkeypatch.setattr(prober, "SLOW_SECONDS", 0.0)
     app = Starlette(routes=[Route("/", page), Route("/robots.txt", lambda _: PlainTextResponse(""))])
-    options = {
-        "base_url": BASE,
-        "store": "memory://",
-        "report": REPORT,
-        "authorize": allow,
-        "clock": (clock := Clock()),
-    }
-    app.add_middleware(SitemapMiddleware, **options)
+    options = {"base_url": BASE, "report": REPORT, "authorize": allow, "clock": (clock := Clock())}
+    app.add_middleware(SitemapMiddleware, store="memory://", **options)
     request = partial(RequestSpec, host="shop.example")
     slow = DRIVERS["asgi"](app, request(f"{REPORT}/pages", query="show=slow"))
     assert "it took 0.0 seconds to answer" in slow.text
@@ -230,11 +224,7 @@ def test_errors_that_the_app_raises_and_slow_pages_are_found(monkeypatch: pytest
 
 
 def test_what_is_wrong_with_the_site_itself_is_found() -> None:
-    pages = {
-        "/": page_of("home <a href=/posts/rye>rye</a>"),
-        "/posts/{slug}": Page(),
-        "/robots.txt": Page(500),
-    }
+    pages = {"/": page_of("<a href=/posts/rye>rye</a>"), "/posts/{slug}": Page(), "/robots.txt": Page(500)}
     options = {"base_url": BASE, "report": REPORT, "authorize": allow, "exclude": ["/drafst/*"]}
     sample = SampleSite("wsgi", pages, verify=True, **options)
     sample.visit("/")
