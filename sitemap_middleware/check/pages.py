@@ -54,14 +54,14 @@ class PageChecks:
     def report(self, checked: Sequence[ListedUrl]) -> None:
         """Report what is wrong with the checked pages, and if the links of all pages are known, which have none."""
         run = self._run
-        if not self._linked or run.unread_since(run.settings.earlier or ()):
+        if not self._linked:
             run.are_links_known = False
         are_links_known = run.settings.pages is Pages.ALL and run.are_links_known
         for listed in checked:
             problems = self._found.get(listed.page, [])
             is_linked = listed.page.rstrip("/") in self._linked or urlsplit(listed.loc).path in ("", "/")
             if are_links_known and listed.page in self._got and not is_linked:
-                problems.append(("page-orphan", "no listed page links to it"))
+                problems.append(("page-orphan", "no listed page that was read links to it"))
             for problem in problems:
                 run.report(problem, listed.loc, listed.document, listed.line)
 
@@ -72,6 +72,8 @@ class PageChecks:
             return [("page-robots", robots.refusal)]
         response = await self._client.get(url, MAX_HTML_BYTES + 1)
         self._run.requested += bool(response.status or response.failure in (Failure.TIMEOUT, Failure.REDIRECTS))
+        if response.failure is Failure.ROBOTS and not listed.is_elsewhere:  # for this program alone
+            self._run.are_links_known = False
         if response.failure in _NOT_REQUESTED or (listed.is_elsewhere and not response.status):
             return []
         if response.failure not in (None, Failure.REDIRECTS) or response.status in (403, 429) or response.status >= 500:

@@ -113,7 +113,9 @@ def _codes(texts: Iterable[str]) -> set[str]:
     help="Read N documents of an index.",
 )
 @click.option(
-    "--ignore-robots", is_flag=True, help="Request documents and pages that robots.txt forbids. For a site of your own."
+    "--ignore-robots",
+    is_flag=True,
+    help="Request what robots.txt forbids this program, but not pages that it forbids all. For a site of your own.",
 )
 @click.option(
     "--pages",
@@ -217,7 +219,7 @@ def check(
         elif unread_now := result.unread_since(settings.earlier or ()):
             print_notes([f"what is no longer listed is not told; documents that were not read: {_some(unread_now)}"])
     if mode is Pages.ALL and not result.are_links_known:
-        print_notes(["orphans are not told: no page links to others, or a page or a document could not be read"])
+        print_notes(["orphans are not told: no page links to others, or a page could not be read"])
     if result.known_findings:
         print_notes([f"findings left out, because {baseline} names them: {result.known_findings:,}"])
     if as_json:
@@ -271,7 +273,7 @@ def _write_baseline(file: Path, result: Run) -> None:
     except OSError as error:
         raise CommandError(f"--baseline cannot be written: {error}") from error
     written = f"{file} is written: it has the URLs that are listed now, and the findings"
-    if unread:
+    if unread and earlier:
         written += f", and what it had, because of documents that were not read: {_some(unread)}"
     print_notes([f"{written}; the next run reports, and fails for, others only"])
 

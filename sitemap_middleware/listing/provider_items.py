@@ -180,7 +180,7 @@ def pages_of_item(
             continue
         fits = True
         yield ProvidedPage(quoted, route, item.entry, loc)
-    if not fits and not (item.params == {} and item.entry is None):  # that is a static route of the view
+    if not fits:
         report.skip(item.given, reason)
 
 

@@ -124,6 +124,9 @@ def test_orphans_are_told_only_of_sites_whose_pages_were_all_read(site: WebSite)
     list_pages(site, "/", "/a", "/b/")
     site.add("/", html("No links"))
     assert codes(check(site)) == [], "they may be written by scripts"
+    linked(site)
+    site.add("/robots.txt", robots("User-agent: sitemap-middleware-check", "Disallow: /b/"))
+    assert "page-orphan" not in codes(check(site)), "this program alone may not read that page"
 
 
 def test_only_pages_that_were_got_are_requested_or_orphans(site: WebSite) -> None:
