@@ -53,7 +53,7 @@ _CONNECTION_KEYS: Final = ("asgi", "http_version", "scheme", "server", "app")
 """The keys of a scope that are about the connection or the app rather than the one request."""
 
 
-class RunningApp(Protocol):
+class AppWithState(Protocol):
     """An app, and what its lifespan gave."""
 
     app: ASGIApp
@@ -64,7 +64,7 @@ class RunningApp(Protocol):
 class ASGIRequest(Request):
     """A request over ASGI, whose own requests run on the app's event loop."""
 
-    running: RunningApp
+    running: AppWithState
     scope: Scope
     """That of this request. Only what is about its connection is used."""
     call_soon: Callable[..., object]

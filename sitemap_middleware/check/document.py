@@ -76,7 +76,7 @@ class Document:
                 self._others.append(self._listed.url)
                 self._run.checked -= 1
                 return
-            self._run.note_unread(self._listed.url, [error.problem])
+            self._run.unread[self._listed.url] = [error.problem]
             self._run.report(error.problem, self._listed.url, self._listed.url, error.line, error.column)
 
     # Bytes

@@ -112,7 +112,8 @@ def sitemap_urls(target: str, notes: list[str]) -> list[str]:
         raise SitemapError(f"no such file: {target}; give a URL with http:// or https://, a file or a folder")
     result = asyncio.run(of_web() if is_url else check_sitemap(FileSource(Path(target)), CheckSettings()))
     if result.unread:
-        why = ", ".join(f"{url}: {reason}" for url, reason in itertools.islice(result.unread.items(), 3))
+        first = itertools.islice(result.unread.items(), 3)
+        why = ", ".join(f"{url}: {'; '.join(text for _, text in problems)}" for url, problems in first)
         if not result.urls:
             raise SitemapError(f"{name} could not be read: {why}")
         notes.append(f"documents that could not be read: {len(result.unread):,}; their URLs are missing here: {why}")
@@ -168,5 +169,5 @@ async def _read_documents(source: FileSource | ClientSource, run: Run, on_progre
         on_progress(run.checked, len(run.documents))
     if started < len(run.documents):
         text = f"the sitemap has {len(run.documents):,} documents, and {started:,} were checked"
-        run.report(("index-not-all-read", text), source.name)
-        run.note_unread(source.name, [("index-not-all-read", text)])
+        run.unread[source.name] = [("index-not-all-read", text)]
+        run.report(run.unread[source.name][0], source.name)

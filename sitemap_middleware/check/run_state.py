@@ -109,9 +109,8 @@ class Run:
         self.documents: list[ListedDocument] = []
         self.named: dict[str, ListedDocument] = {}
         self.checked = 0
-        self.unread: dict[str, str] = {}
+        self.unread: dict[str, list[Problem]] = {}
         """Why documents were not read, or not to their end, by their URLs."""
-        self._unread_keys: dict[str, set[str]] = {}
         self.are_links_known = True
         """Whether all pages that were requested answered with what people see."""
         self.urls: list[ListedUrl] = []
@@ -158,14 +157,10 @@ class Run:
         """The key of a finding about a document, which is the same one on another server, and in another folder."""
         return finding_key(code, url.removeprefix(self.documents[0].url.rpartition("/")[0]).lstrip("/"))
 
-    def note_unread(self, url: str, problems: Sequence[Problem]) -> None:
-        """Note that a document was not read."""
-        self.unread[url] = "; ".join(text for _, text in problems)
-        self._unread_keys[url] = {self._key(code, shortened(url)) for code, _ in problems}
-
     def unread_since(self, baseline: Collection[str]) -> list[str]:
         """The documents that were not read now, as far as a baseline does not name that."""
-        return [url for url, keys in self._unread_keys.items() if not keys.issubset(baseline)]
+        keys = {url: {self._key(code, shortened(url)) for code, _ in found} for url, found in self.unread.items()}
+        return [url for url in keys if not keys[url].issubset(baseline)]
 
     def add_document(self, document: ListedDocument) -> Problem | None:
         """Add a document. Return what is wrong with its name in the index."""

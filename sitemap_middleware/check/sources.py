@@ -72,7 +72,7 @@ class FileSource:
         if file is None:
             problem = "index-file-missing", f"no file of {self._shown_folder} is this sitemap, so it was not checked"
             run.report(problem, listed.url)
-            run.note_unread(listed.url, [problem])
+            run.unread[listed.url] = [problem]
         elif listed.parent is not None and file in self._first:  # it was read before the index named it
             check_index_date(run, run.named[self._first[file]], listed.index_latest)
         else:
@@ -85,7 +85,7 @@ class FileSource:
             except OSError as error:
                 raise SitemapError(f"{file} cannot be read: {error.strerror}") from error
 
-    def unread(self, run: Run) -> list[str]:
+    def sitemaps_below(self, run: Run) -> list[str]:
         """The sitemaps in folders below, as far as names show, that were not read: no index names them."""
         read = {document.url.removesuffix(".gz") for document in run.documents}
         below = sorted(map(str, self._path.rglob("*/*sitemap*.xml*")))
@@ -160,7 +160,7 @@ class ClientSource:
                 said = f"the media type is {quoted(media_type)}" if media_type else "the response has no Content-Type"
                 problems.append(("fetch-content-type", said))
         else:
-            run.note_unread(listed.url, problems)
+            run.unread[listed.url] = problems
         for problem in problems:
             run.report(problem, listed.url)
 

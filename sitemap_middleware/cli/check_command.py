@@ -203,8 +203,8 @@ def check(
     if isinstance(source, FileSource):
         if not result.checked:
             raise CommandError(f"{source.name} has no sitemap, but other XML files, such as {source.others[0]}")
-        if unread := source.unread(result):
-            print_notes([f"sitemaps in folders below, not checked, because no index names them: {_some(unread)}"])
+        if below := source.sitemaps_below(result):
+            print_notes([f"sitemaps in folders below, not checked, because no index names them: {_some(below)}"])
         if source.others:
             print_notes([f"XML files that are no sitemaps, not checked: {_some(source.others)}"])
     elif not result.urls and (name := urlsplit(source.name).path.rpartition("/")[2]) and "." not in name:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
+from ..crawler_logs.crawlers import MAX_AGENT_CHARS, crawler_of_agent
 from ..evidence.dates import SECONDS_PER_DAY
 from ..exceptions import StoreError
 from ..http.messages import Request
@@ -19,12 +19,9 @@ MAX_SITES: Final = 1000
 _RECORD: Final = "crawler-fetch"
 """When a crawler requested a document last, or if none has, when anybody did first, in POSIX seconds."""
 
-_CRAWLER: Final = re.compile("bot|crawler|spider", re.IGNORECASE)
-"""How crawlers name themselves in their User-Agent."""
-
 
 class CrawlerFetches:
-    """Notes once a day that a crawler was sent a document of a site."""
+    """Notes once a day that a crawler was sent a document of a site, by what its User-Agent says."""
 
     def __init__(self, store: Store, clock: Callable[[], float]) -> None:
         self._store = store
@@ -35,7 +32,7 @@ class CrawlerFetches:
     def note(self, site: Site, request: Request) -> None:
         """Note a request for a document, to be saved later."""
         agent = next((value for name, value in request.headers if name == "user-agent"), "")
-        is_crawler, now = _CRAWLER.search(agent) is not None, self._clock()
+        is_crawler, now = crawler_of_agent(agent[:MAX_AGENT_CHARS]) is not None, self._clock()
         key = site.store_key, is_crawler
         if now - (self._noted.get(key) or 0) >= SECONDS_PER_DAY and not request.is_of_test:
             self._noted.put(key, now)

@@ -62,8 +62,8 @@ MAX_ASKED: Final = 100
 """Pages that are requested of those that left a part at one time: values may give less for once."""
 
 ASK_AGAIN_SECONDS: Final = 60 * 60
-"""Seconds after which pages that values name are requested again if their last answer is no page, or at once if
-`refresh` asks: they may be published again."""
+"""Seconds after which a page that values name, and that last answered with an error or a redirect, is requested again.
+It is requested at once if the app has called `refresh`, because it may have been published again."""
 
 
 class AskAgain(Protocol):
@@ -149,8 +149,8 @@ def part_sources(
     be a callable, and pages become too old to be listed. Of a large site, the learned pages take longer: they are
     rendered again when the site signals are computed.
 
-    `ask` has decoded paths of a site requested, `ask_again` some of those that `values` name although their last answer
-    is no page.
+    `ask` has decoded paths of a site requested, and `ask_again` some of those that `values` name although they last
+    answered with an error or a redirect.
     """
     snapshot = context.snapshot
     look_up = changes.page_lookup(builder.policy, snapshot) if keeps_changes else None

@@ -16,6 +16,7 @@ from ..http.messages import (
     PROBE_GRACE_SECONDS,
     PROBE_TIMEOUT_SECONDS,
     REDIRECT_STATUSES,
+    SERVER_ERROR_CLASS,
     WRONG_HOST_STATUSES,
     Request,
     Response,
@@ -51,7 +52,6 @@ MAX_REDIRECTS: Final = 5
 _RECORD_NAME: Final = "robots"
 """The name of the rules in the store: a line with the time at which they were read, in POSIX seconds, and the text."""
 
-_SERVER_ERROR_CLASS: Final = 5
 _FAILED_STATUSES: Final = WRONG_HOST_STATUSES | {429}
 """They say nothing of the rules: the app may refuse the Host, or more requests."""
 
@@ -134,7 +134,7 @@ class RobotsTxt:
         file = None if answer is None else _decompressed(answer)
         if answer is None:
             failure = "the app fails, or does not answer in time"
-        elif answer.status in _FAILED_STATUSES or answer.status // 100 == _SERVER_ERROR_CLASS:
+        elif answer.status in _FAILED_STATUSES or answer.status // 100 == SERVER_ERROR_CLASS:
             failure = f"status {answer.status}"
         elif answer.status in REDIRECT_STATUSES and _is_within(site, answer):
             failure = "it redirects to itself"

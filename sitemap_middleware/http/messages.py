@@ -62,6 +62,9 @@ REDIRECT_STATUSES: Final = frozenset({301, 302, 303, 307, 308})
 WRONG_HOST_STATUSES: Final = frozenset({400, 421})
 """Statuses of an app that refuses the Host of the request."""
 
+SERVER_ERROR_CLASS: Final = 5
+"""The first digit of the statuses of errors of the server (RFC 9110, section 15.6)."""
+
 MAX_PROBE_BYTES: Final = 1024 * 1024
 """Bytes that are read of the body of a response to one of the middleware's own requests."""
 

@@ -150,7 +150,7 @@ class Prober:
 
         It is empty if that was evidence, and None if this process knows of none.
         """
-        result = self._results.get((site.store_key, path))
+        result = self.result_of(site, path)
         return None if result is None else result.failure
 
     def result_of(self, site: Site, path: str) -> RequestResult | None:
@@ -261,7 +261,7 @@ class Prober:
         return True
 
     def ask_again(self, site: Site, paths: Iterable[str], *, at_once: bool) -> None:
-        """Request the first of these decoded paths that may be: they are named, but their last answer was no page.
+        """Request the first of these decoded paths that may be: values name them, but they last answered otherwise.
 
         Unless that is to be done at once, one of all processes does it, now and then.
         """
@@ -277,7 +277,7 @@ class Prober:
 
     def _is_due(self, site: Site, path: str, now: float) -> bool:
         """Whether an unvisited page was not requested yet, or failed once and long enough ago."""
-        result = self._results.get((site.store_key, path))
+        result = self.result_of(site, path)
         if result is None or not result.failures:
             return True
         return result.failures < MAX_FAILURES and not 0 <= now - result.at < RETRY_SECONDS
@@ -432,7 +432,7 @@ class Prober:
 
     def _fail(self, site: Site, path: str, reason: str) -> None:
         """Remember that a page did not answer."""
-        before = self._results.get((site.store_key, path))
+        before = self.result_of(site, path)
         failures = 1 if before is None else before.failures + 1
         self._keep(site, path, RequestResult(reason, failures, self._clock()), is_told=True)
 
@@ -449,7 +449,7 @@ class Prober:
     def take_results(self, site: Site) -> None:
         """Learn what other processes got."""
         for path, result in self._saved_results(site).items():
-            known = self._results.get((site.store_key, path))
+            known = self.result_of(site, path)
             if known is None or known.at < result.at:
                 self._results.put((site.store_key, path), result)
 

@@ -14,7 +14,15 @@ from typing import Any, Final
 
 from ..evidence.observations import HTML_TYPES
 from ..evidence.response_headers import ResponseHeaders
-from ..http.messages import KEPT_BODY_BYTES, MAX_HTML_BYTES, OBSERVED_STATUSES, CapturedResponse, PageKey, Request
+from ..http.messages import (
+    KEPT_BODY_BYTES,
+    MAX_HTML_BYTES,
+    OBSERVED_STATUSES,
+    SERVER_ERROR_CLASS,
+    CapturedResponse,
+    PageKey,
+    Request,
+)
 from ..http.request_filter import IGNORE_REASONS, IgnoreReason
 from ..models import Site
 from ..util import BoundedCache, FaultLog, reset_after_fork
@@ -39,8 +47,6 @@ next response. Schedules expire after a quarter of an hour, in which few workers
 
 _MAX_TIMESTAMP_SECONDS: Final = 253_402_300_800.0
 """The beginning of the year 10,000 in POSIX seconds. Dates from then on cannot be written."""
-
-_SERVER_ERROR_CLASS: Final = 5
 
 _MAX_ROUTING_HEADERS_CHARS: Final = 4000
 """Characters of the headers by which a proxy states the requested URL. A response to more of them is not recorded."""
@@ -107,7 +113,7 @@ class Tracker:
         """A response as it is recorded; None if it says nothing about the page."""
         status = int(raw_status[:3] if isinstance(raw_status, str) else raw_status)  # of WSGI, a line
         routing_headers = request.routing_headers(page.site)
-        self.note_error(page, f"answered a visitor with {status}" if status // 100 == _SERVER_ERROR_CLASS else "")
+        self.note_error(page, f"answered a visitor with {status}" if status // 100 == SERVER_ERROR_CLASS else "")
         if status not in OBSERVED_STATUSES or not _are_rereadable(headers):
             return None  # headers that can be read only once are left to the server
         if sum(len(name) + len(value) for name, value in routing_headers) > _MAX_ROUTING_HEADERS_CHARS:
@@ -164,6 +170,7 @@ class Exchange(ABC):
         self.page: TrackedPage | None = None
         """The page that the request is for, if the response is observed."""
         self.has_started: bool = False
+        """Whether the app has given status and headers."""
         self.reads_body: bool = True
         """Whether the body is read, as far as is known: it may begin before the app gives status and headers."""
         self._captured: CapturedResponse | None = None
@@ -243,6 +250,7 @@ class Exchange(ABC):
         """Observe that the app has raised an error."""
         self.retract()
         page, tracker = self.page, self.tracker
+        # Of frameworks' own classes for a client that has left, as Starlette's ClientDisconnect, the names say it.
         is_clients = not isinstance(error, Exception) or "Disconnect" in type(error).__name__
         if page is None or self.has_started or is_clients:
             return

@@ -114,6 +114,8 @@ RULES: Final = (
         "listed AND lastmod IS NULL",
     ),
 )
+"""In the order of their ranks, between which those of the site itself stand."""
+
 SHOWN: Final = {
     "all": "true",
     "listed": "listed",

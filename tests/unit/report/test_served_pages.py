@@ -242,8 +242,8 @@ def test_what_is_wrong_with_the_site_itself_is_found() -> None:
 
 def test_a_sitemap_that_no_crawler_requests_is_found() -> None:
     sample = SampleSite("wsgi", {"/": Page()}, base_url=BASE, report=REPORT, authorize=allow)
-    agent = ("user-agent", "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)")
-    for days, headers, is_found in ((0, (), False), (31, (), True), (31, (agent,), False), (29, (), False)):
+    agent, other = ("user-agent", "Mozilla/5.0 (compatible; Googlebot/2.1)"), ("user-agent", "UptimeRobot/2.0")
+    for days, headers, is_found in ((0, (), False), (31, (other,), True), (31, (agent,), False), (29, (), False)):
         sample.clock.pass_(days * SECONDS_PER_DAY)
         sample.request("/sitemap.xml", headers=headers)
         sample.app.flush()
@@ -311,13 +311,13 @@ def test_a_page_is_asked_for_by_its_path_or_its_url(sample: SampleSite) -> None:
 
 def test_links_are_relative_and_lead_to_pages_of_the_report() -> None:
     sample = SampleSite("wsgi", {"/": Page()}, base_url=BASE, report=REPORT, authorize=allow, robots=False)
+    mounted: dict[str, Any] = {"host": "shop.example", "root": "/mounted"}
     for name in NAMES:
-        answer = sample.request(REPORT + name, host="shop.example", root="/mounted")
-        for link in links_of(answer):
+        for link in links_of(sample.request(REPORT + name, **mounted)):
             if not link.startswith((f"{BASE}/mounted/", "#")):
                 assert not link.startswith("/"), link
                 path = urljoin(REPORT + name, link).partition("?")[0]
-                assert sample.request(path, host="shop.example", root="/mounted", query="path=/").status == 200, link
+                assert sample.request(path, query="path=/mounted/", **mounted).status == 200, link
 
 
 def test_hostile_text_is_escaped_everywhere() -> None:
